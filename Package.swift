@@ -1,0 +1,111 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The module graph of ARCHITECTURE.md. A module imports only what stands above it; the build checks that
+// (`--explicit-target-dependency-import-check error` in Scripts/test).
+
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+]
+
+func module(_ name: String, _ dependencies: [Target.Dependency], path: String? = nil) -> Target {
+    .target(name: name, dependencies: dependencies, path: path, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+    .testTarget(name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
+}
+
+let systemLibraries: [Target] = [
+    .systemLibrary(
+        name: "CQuic",
+        providers: [.apt(["libngtcp2-dev", "libngtcp2-crypto-gnutls-dev", "libgnutls28-dev"])]),
+    .systemLibrary(name: "CSodium", providers: [.apt(["libsodium-dev"])]),
+    .systemLibrary(name: "CWslay", providers: [.apt(["libwslay-dev"])]),
+    .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CQrencode", providers: [.apt(["libqrencode-dev"])]),
+    .target(name: "CSys", cSettings: [.treatAllWarnings(as: .error)]),
+    .target(name: "CQuicShim", dependencies: ["CQuic"], cSettings: [.treatAllWarnings(as: .error)]),
+]
+
+let modules: [Target] = [
+    module("MewBase", []),
+    module("MewIdentity", ["MewBase", "CSodium"]),
+    module("MewWire", ["MewBase", "MewIdentity", "CWslay"]),
+    module("MewSession", ["MewBase", "MewIdentity", "MewWire"]),
+    module("MewLoop", ["MewBase", "CSys"]),
+    module("MewQUICCore", ["MewBase", "MewIdentity", "CQuic", "CQuicShim"]),
+    module("MewQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore"]),
+    module("MewNode", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUIC"]),
+    module("MewHost", ["MewBase", "MewWire", "MewSession", "MewLoop", "CSys"]),
+    module("MewStore", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "CSQLite"]),
+    module("MewAgent", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost"]),
+    module(
+        "MewDaemon",
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewHost", "MewStore",
+            "MewAgent",
+        ]),
+    module("MewClient", ["MewBase", "MewIdentity", "MewWire", "MewSession"]),
+    .executableTarget(
+        name: "mew",
+        dependencies: [
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewDaemon",
+            "MewClient", "CQrencode",
+        ],
+        swiftSettings: strict),
+]
+
+let testSupport: [Target] = [
+    module("MewSim", ["MewBase", "MewLoop"], path: "Tests/MewSim"),
+    module(
+        "MewTestSupport",
+        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewAgent", "MewSim"],
+        path: "Tests/MewTestSupport"),
+]
+
+let testTargets: [Target] = [
+    tests("MewBaseTests", ["MewBase"]),
+    tests("MewIdentityTests", ["MewBase", "MewIdentity"]),
+    tests("MewWireTests", ["MewBase", "MewIdentity", "MewWire"]),
+    tests("MewSessionTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewTestSupport"]),
+    tests("MewLoopTests", ["MewBase", "MewLoop"]),
+    tests("MewSimTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim"]),
+    tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewTestSupport"]),
+    tests("MewQUICTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC"]),
+    tests("MewNodeTests", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUIC", "MewNode", "MewSim"]),
+    tests("MewHostTests", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost"]),
+    tests(
+        "MewStoreTests",
+        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewStore", "MewTestSupport", "CSQLite"]),
+    tests("MewAgentTests", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost", "MewAgent", "MewTestSupport"]),
+    tests(
+        "MewDaemonTests",
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewHost", "MewStore",
+            "MewAgent", "MewDaemon", "MewClient", "MewSim", "MewTestSupport",
+        ]),
+    tests("MewClientTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewClient", "MewTestSupport"]),
+    tests(
+        "MewHostileTests",
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUICCore", "MewQUIC", "MewNode",
+            "MewDaemon", "MewTestSupport",
+        ]),
+    tests("MewCommandTests", ["MewBase", "MewIdentity", "MewWire", "mew"]),
+]
+
+let package = Package(
+    name: "mew",
+    products: [
+        .library(name: "MewClient", targets: ["MewClient"]),
+        .executable(name: "mew", targets: ["mew"]),
+    ],
+    targets: systemLibraries + modules + testSupport + testTargets
+)

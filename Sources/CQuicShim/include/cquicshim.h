@@ -1,0 +1,3 @@
+#ifndef CQUICSHIM_H
+#define CQUICSHIM_H
+#endif

@@ -1,0 +1,1 @@
+// Agent back ends. The shell agent is the embedded one.

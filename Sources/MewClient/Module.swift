@@ -1,0 +1,1 @@
+// The client core for applications: no sockets, no Linux.

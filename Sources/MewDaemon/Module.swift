@@ -1,0 +1,1 @@
+// Accepts devices, owns sessions, answers operations.

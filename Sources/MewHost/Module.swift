@@ -1,0 +1,1 @@
+// The machine's side: confined files and directories.

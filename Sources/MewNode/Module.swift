@@ -1,0 +1,1 @@
+// Puts QUIC under the wire protocols: links, channels, the dialler and the listener.

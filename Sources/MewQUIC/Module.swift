@@ -1,0 +1,1 @@
+// The endpoint and its connections as actors on one loop.

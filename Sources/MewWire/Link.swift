@@ -1,0 +1,129 @@
+public import MewBase
+public import MewIdentity
+
+/// The application protocols we speak, in the order a dialler offers them.
+public enum ApplicationProtocol: String, Sendable, CaseIterable, Hashable {
+    case native = "mew/wire/1"
+    case stock = "mew/wire/0"
+}
+
+/// One authenticated connection to a peer: its TLS key *is* the node ID.
+public protocol Link: Sendable {
+    var peer: NodeID { get }
+    var applicationProtocol: ApplicationProtocol { get }
+
+    /// Dialler: opens the next channel. The first one opened is control on native links; stock links have exactly one.
+    func openChannel() async throws(ChannelError) -> any MessageChannel
+
+    /// Listener: the next channel that the dialler opened; nil once the link is closed.
+    func acceptChannel() async -> (any MessageChannel)?
+
+    /// Keying material both sides can compute and nobody else (RFC 8446 §7.5), with an empty context.
+    func export(label: String, byteCount: Int) async throws(ChannelError) -> [UInt8]
+
+    /// Tells the peer `code` and the sentence `reason`. Idempotent; the first call wins.
+    func close(code: CloseCode, reason: String) async
+
+    /// Suspends until the link is gone.
+    func closed() async -> LinkClosure
+
+    /// What is known about it right now.
+    func status() async -> LinkStatus
+}
+
+/// Application close codes (spec/native-wire.md §1).
+public struct CloseCode: Hashable, Sendable, RawRepresentable {
+    public let rawValue: UInt64
+
+    public init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+
+    public static let done = CloseCode(rawValue: 0)
+    public static let unauthorized = CloseCode(rawValue: 1)
+    public static let revoked = CloseCode(rawValue: 2)
+    public static let pairingRefused = CloseCode(rawValue: 3)
+    public static let protocolViolation = CloseCode(rawValue: 4)
+    public static let shuttingDown = CloseCode(rawValue: 5)
+}
+
+/// How a link ended.
+public enum LinkClosure: Error, Hashable, Sendable {
+    /// We closed it.
+    case local(CloseCode)
+    /// The peer closed it and said why.
+    case peer(CloseCode, reason: String)
+    /// Nothing was heard for the idle time-out.
+    case idle
+    /// The peer lost its state and sent a stateless reset.
+    case reset
+    /// QUIC itself failed; the sentence says how.
+    case transport(String)
+}
+
+public enum LinkPath: Hashable, Sendable {
+    case direct(SocketAddress)
+    case relay(url: String)
+}
+
+public struct LinkStatus: Sendable {
+    public let path: LinkPath
+    /// Smoothed round-trip time; nil before the first sample.
+    public let roundTrip: Duration?
+    /// Since when this path carries the connection.
+    public let since: Instant
+    /// When the peer last proved that it is there.
+    public let lastProof: Instant
+
+    public init(path: LinkPath, roundTrip: Duration?, since: Instant, lastProof: Instant) {
+        self.path = path
+        self.roundTrip = roundTrip
+        self.since = since
+        self.lastProof = lastProof
+    }
+}
+
+/// Whom to dial, and where the peer was last seen.
+public struct DialTarget: Hashable, Sendable {
+    public let node: NodeID
+    public let addresses: [SocketAddress]
+    public let relays: [String]
+
+    public init(node: NodeID, addresses: [SocketAddress], relays: [String] = []) {
+        self.node = node
+        self.addresses = addresses
+        self.relays = relays
+    }
+}
+
+/// Reaches peers by node ID.
+public protocol Dialer: Sendable {
+    /// Our own node ID: what a daemon will know us by.
+    var node: NodeID { get }
+
+    /// Returns the link whose peer proved to be `target.node`.
+    func dial(_ target: DialTarget) async throws(DialError) -> any Link
+}
+
+/// Why a dial failed; each attempt is named so that a person can see what was tried.
+public enum DialError: Error, Hashable, Sendable {
+    public struct Attempt: Hashable, Sendable {
+        public let route: LinkPath
+        /// What happened there, as half a sentence: `no answer in 10 s`, `connection refused`.
+        public let outcome: String
+
+        public init(route: LinkPath, outcome: String) {
+            self.route = route
+            self.outcome = outcome
+        }
+    }
+
+    /// No address and no relay is known.
+    case noRoute
+    case unreachable([Attempt])
+    /// Something answered there with another key.
+    case wrongNode(at: SocketAddress)
+    /// The peer answered and closed at once, before the first stream.
+    case refused(LinkClosure)
+    case cancelled
+}

@@ -1,0 +1,4 @@
+@main
+struct Mew {
+    static func main() {}
+}

@@ -1,0 +1,28 @@
+import MewBase
+import Testing
+
+@Suite("ULID")
+struct ULIDTests {
+    @Test("text round-trips at both ends of the space")
+    func roundTrip() {
+        for id in [ULID(high: 0, low: 0), ULID(high: .max, low: .max), ULID(high: 0x0123_4567_89ab_cdef, low: 42)] {
+            #expect(ULID(id.description) == id)
+        }
+        #expect(ULID(high: .max, low: .max).description == "7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
+    }
+
+    @Test(
+        "near misses are refused",
+        arguments: [
+            "", "8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "01K4SJKHR00000000000T0KEN", "01K4SJKHR00000000000T0KEN11",
+            "01k4sjkhr00000000000t0ken1", "01K4SJKHR00000000000TOKEN1", "01K4SJKHR00000000000T0KEN ",
+        ])
+    func refuses(text: String) {
+        #expect(ULID(text) == nil)
+    }
+
+    @Test("the time is the milliseconds that were passed in")
+    func time() {
+        #expect(ULID("01K4SJKHR00000000000T0KEN1")?.milliseconds == 1_757_500_000_000)
+    }
+}

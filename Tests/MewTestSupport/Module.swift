@@ -1,0 +1,1 @@
+// What several test targets share: fixtures, scripted agents, links in memory.
