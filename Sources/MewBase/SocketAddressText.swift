@@ -74,22 +74,23 @@ extension SocketAddress {
 
     private static func ipv6Groups(_ text: String) -> [UInt16]? {
         guard let gap = text.range(ofPair: ":") else {
-            guard let groups = groupList(text[...]), groups.count == 8 else { return nil }
+            guard let groups = groupList(text[...], mayEndDotted: true), groups.count == 8 else { return nil }
             return groups
         }
-        guard let head = groupList(text[..<gap.lowerBound]), let tail = groupList(text[gap.upperBound...]),
+        guard let head = groupList(text[..<gap.lowerBound], mayEndDotted: false),
+            let tail = groupList(text[gap.upperBound...], mayEndDotted: true),
             head.count + tail.count < 8
         else { return nil }
         return head + Array(repeating: 0, count: 8 - head.count - tail.count) + tail
     }
 
-    /// Groups between single colons; a dotted IPv4 address may stand for the last two.
-    private static func groupList(_ text: Substring) -> [UInt16]? {
+    /// Groups between single colons; at the end of the whole address a dotted IPv4 address may stand for the last two.
+    private static func groupList(_ text: Substring, mayEndDotted: Bool) -> [UInt16]? {
         guard !text.isEmpty else { return [] }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         var groups: [UInt16] = []
         for (index, part) in parts.enumerated() {
-            if index == parts.count - 1, part.contains(".") {
+            if mayEndDotted, index == parts.count - 1, part.contains(".") {
                 guard let tail = SocketAddress(host: part, port: 0) else { return nil }
                 groups += [UInt16(tail.ipv4 >> 16), UInt16(tail.ipv4 & 0xffff)]
             } else {
