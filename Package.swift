@@ -80,7 +80,7 @@ let testTargets: [Target] = [
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewTestSupport"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests("MewNodeTests", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUIC", "MewNode", "MewSim"]),
-    tests("MewHostTests", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost"]),
+    tests("MewHostTests", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost", "MewTestSupport"]),
     tests(
         "MewStoreTests",
         ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewStore", "MewTestSupport", "CSQLite"]),

@@ -1,1 +1,0 @@
-// The machine's side: confined files and directories.

@@ -1,0 +1,63 @@
+import MewTestSupport
+import Testing
+
+@testable import MewHost
+
+@Suite("Where a new session may work")
+struct SessionDirectoryTests {
+    private let scratch = ScratchDirectory()
+
+    @Test("an existing directory is taken as asked for, its links resolved beside it")
+    func existing() throws {
+        scratch.directory("app")
+        scratch.link("alias", to: "app")
+        let directory = try SessionDirectory(asked: scratch("alias"), home: "/")
+        #expect(directory.cwd == scratch("alias"))
+        #expect(directory.workspacePath == scratch("app"))
+    }
+
+    @Test("nothing asked for, an empty path and ~ mean the home directory")
+    func home() throws {
+        scratch.directory("app")
+        for asked in [nil, "", "~"] {
+            #expect(try SessionDirectory(asked: asked, home: scratch.path).cwd == scratch.path)
+        }
+        #expect(try SessionDirectory(asked: "~/app", home: scratch.path).cwd == scratch("app"))
+    }
+
+    @Test("what is missing or no directory is refused in the words of the wire")
+    func refusals() {
+        scratch.file("plain")
+        scratch.link("dangling", to: "nowhere")
+        func words(_ asked: String) -> String {
+            do { return "accepted \(try SessionDirectory(asked: asked, home: "/"))" } catch { return error.description }
+        }
+        #expect(words(scratch("gone")) == "session cwd does not exist: \(scratch("gone"))")
+        #expect(words(scratch("dangling")) == "session cwd does not exist: \(scratch("dangling"))")
+        #expect(words(scratch("plain")) == "session cwd is not a directory: \(scratch("plain"))")
+        #expect(words("app") == "session cwd is not an absolute path: app")
+        #expect(words("/a\u{0}b") == "session cwd cannot be used (not a valid name): /a\u{0}b")
+        #expect(words("/" + String(repeating: "a", count: 4_096)) == "session cwd is too long")
+        #expect(words("/" + String(repeating: "a", count: 300)).hasPrefix("session cwd cannot be used (name too long)"))
+    }
+}
+
+@Suite("Projects")
+struct ProjectTests {
+    @Test("sessions of one path make one project, the last used first, ties by path")
+    func grouping() {
+        let projects = Project.all(in: [
+            .init(path: "/home/me/app", lastUsed: 10), .init(path: "/home/me/lib", lastUsed: 20),
+            .init(path: "/home/me/app", lastUsed: 30), .init(path: "/", lastUsed: 20),
+        ])
+        #expect(projects.map(\.path) == ["/home/me/app", "/", "/home/me/lib"])
+        #expect(projects.map(\.displayName) == ["app", "/", "lib"])
+        #expect(projects.map(\.sessionCount) == [2, 1, 1])
+        #expect(projects.map(\.lastUsed) == [30, 20, 20])
+    }
+
+    @Test("no sessions, no projects")
+    func empty() {
+        #expect(Project.all(in: []).isEmpty)
+    }
+}
