@@ -1,1 +1,0 @@
-// The client core for applications: no sockets, no Linux.

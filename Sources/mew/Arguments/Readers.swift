@@ -1,0 +1,49 @@
+import MewBase
+
+/// How the text of an option or a word becomes a value; each refusal names what was expected.
+enum Readers {
+    static func text(_ what: String) -> @Sendable (String) throws(UsageError) -> String {
+        { text throws(UsageError) in
+            guard !text.isEmpty else { throw UsageError("\(what) must not be empty") }
+            return text
+        }
+    }
+
+    static func integer(
+        _ what: String, in range: ClosedRange<Int>
+    ) -> @Sendable (String) throws(UsageError) -> Int {
+        { text throws(UsageError) in
+            guard let value = Int(text), range.contains(value) else {
+                throw UsageError(
+                    "\(what) must be a whole number from \(range.lowerBound) to \(range.upperBound), not '\(shown(text))'"
+                )
+            }
+            return value
+        }
+    }
+
+    static func choice(
+        _ what: String, _ names: [String]
+    ) -> @Sendable (String) throws(UsageError) -> String {
+        { text throws(UsageError) in
+            if names.contains(text) { return text }
+            let near = nearestMatch(to: text, among: names).map { "Did you mean \($0)?" }
+            throw UsageError(
+                "\(what) must be one of \(names.joined(separator: ", ")), not '\(shown(text))'", hint: near)
+        }
+    }
+
+    /// `192.0.2.1:443` or `[2001:db8::1]:443`.
+    static func socketAddress(_ what: String) -> @Sendable (String) throws(UsageError) -> SocketAddress {
+        { text throws(UsageError) in
+            guard let address = SocketAddress(text) else {
+                throw UsageError(
+                    "\(what) must be IP:PORT such as 192.0.2.1:7842 or [2001:db8::1]:7842, not '\(shown(text))'")
+            }
+            return address
+        }
+    }
+
+    /// What was typed, safe to print back.
+    static func shown(_ text: String) -> String { text.printable(limit: 80) }
+}
