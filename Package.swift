@@ -79,7 +79,9 @@ let testTargets: [Target] = [
     tests("MewSimTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewTestSupport"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC"]),
-    tests("MewNodeTests", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUIC", "MewNode", "MewSim"]),
+    tests(
+        "MewNodeTests",
+        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUIC", "MewNode", "MewSim", "MewTestSupport"]),
     tests("MewHostTests", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost", "MewTestSupport"]),
     tests(
         "MewStoreTests",

@@ -24,11 +24,25 @@ public protocol Link: Sendable {
     /// Tells the peer `code` and the sentence `reason`. Idempotent; the first call wins.
     func close(code: CloseCode, reason: String) async
 
-    /// Suspends until the link is gone.
-    func closed() async -> LinkClosure
+    /// Suspends until the link is gone; nil when the waiting task was cancelled before that.
+    func closed() async -> LinkClosure?
 
     /// What is known about it right now.
     func status() async -> LinkStatus
+}
+
+/// A link that a peer dialled. Until `authorize` it is a stranger and may cost little (DESIGN §5): one channel, 64 KiB, and
+/// 10 s until it is closed.
+public protocol IncomingLink: Link {
+    /// The peer is known: lifts the limits on strangers. Idempotent.
+    func authorize() async
+}
+
+/// Where peers arrive.
+public protocol LinkListener: Sendable {
+    /// The next link that a peer dialled, its handshake done and its node ID proven; nil once we listen no more. One caller
+    /// at a time.
+    func acceptLink() async -> (any IncomingLink)?
 }
 
 /// Application close codes (spec/native-wire.md §1).

@@ -26,5 +26,7 @@ public enum ChannelError: Error, Equatable, Sendable {
     case reset(code: UInt64)
     /// The link under it is gone.
     case linkClosed(LinkClosure)
+    /// We had ended our side before.
+    case finished
     case cancelled
 }

@@ -1,0 +1,129 @@
+import MewBase
+package import MewIdentity
+package import MewWire
+import Synchronization
+
+/// Nodes inside this process that dial one another by node ID.
+package final class LoopbackNetwork: Sendable {
+    private let listeners = Mutex<[NodeID: LoopbackEndpoint]>([:])
+
+    package init() {}
+
+    /// A node of this network. It can dial at once; it is dialled after `listen`.
+    package func endpoint(
+        _ node: NodeID, protocols: [ApplicationProtocol] = ApplicationProtocol.allCases
+    ) -> LoopbackEndpoint {
+        LoopbackEndpoint(node: node, protocols: protocols, network: self)
+    }
+
+    func register(_ endpoint: LoopbackEndpoint) {
+        listeners.withLock { $0[endpoint.node] = endpoint }
+    }
+
+    func unregister(_ endpoint: LoopbackEndpoint) {
+        listeners.withLock { listeners in
+            if listeners[endpoint.node] === endpoint { listeners[endpoint.node] = nil }
+        }
+    }
+
+    func listener(_ node: NodeID) -> LoopbackEndpoint? {
+        listeners.withLock { $0[node] }
+    }
+}
+
+/// One node of a `LoopbackNetwork`: a dialler, and a listener once it listens.
+package final class LoopbackEndpoint: Dialer, LinkListener {
+    package let node: NodeID
+    private let protocols: [ApplicationProtocol]
+    private let network: LoopbackNetwork
+    private let state = Mutex(State())
+
+    /// Links that were dialled and not accepted; as many as strangers are let in (DESIGN §5).
+    private static let maxUnaccepted = 32
+
+    private struct State {
+        var isListening = false
+        var unaccepted: [LoopbackLink] = []
+        var acceptor: CheckedContinuation<(any IncomingLink)?, Never>?
+        var links: [LoopbackLink] = []
+    }
+
+    init(node: NodeID, protocols: [ApplicationProtocol], network: LoopbackNetwork) {
+        self.node = node
+        self.protocols = protocols
+        self.network = network
+    }
+
+    package func listen() {
+        state.withLock { $0.isListening = true }
+        network.register(self)
+    }
+
+    /// Accepts nothing more; links that exist go on.
+    package func stopListening() {
+        network.unregister(self)
+        state.withLock { state in
+            state.isListening = false
+            state.acceptor?.resume(returning: nil)
+            state.acceptor = nil
+        }
+    }
+
+    /// Breaks every link of this node, as a lost network does when the idle time-out has passed.
+    package func breakLinks(_ closure: LinkClosure = .idle) {
+        let links = state.withLock { state in
+            defer { state.links = [] }
+            return state.links
+        }
+        for link in links { link.fail(closure) }
+    }
+
+    package func dial(_ target: DialTarget) async throws(DialError) -> any Link {
+        let attempt = DialError.Attempt(
+            route: .direct(target.addresses.first ?? .loopback(port: 1)), outcome: "nobody listens there")
+        guard let listener = network.listener(target.node) else { throw .unreachable([attempt]) }
+        guard let chosen = protocols.first(where: listener.protocols.contains) else {
+            throw .refused(.transport("no application protocol in common"))
+        }
+        let pair = LoopbackLink.pair(dialler: node, listener: target.node, applicationProtocol: chosen)
+        guard listener.take(pair.listener) else { throw .unreachable([attempt]) }
+        state.withLock { $0.links.append(pair.dialler) }
+        return pair.dialler
+    }
+
+    private func take(_ link: LoopbackLink) -> Bool {
+        state.withLock { state in
+            guard state.isListening, state.unaccepted.count < Self.maxUnaccepted else { return false }
+            state.links.append(link)
+            if let acceptor = state.acceptor {
+                state.acceptor = nil
+                acceptor.resume(returning: link)
+            } else {
+                state.unaccepted.append(link)
+            }
+            return true
+        }
+    }
+
+    package func acceptLink() async -> (any IncomingLink)? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                state.withLock { state in
+                    precondition(state.acceptor == nil, "links have one acceptor")
+                    if !state.unaccepted.isEmpty {
+                        waiter.resume(returning: state.unaccepted.removeFirst())
+                    } else if !state.isListening || Task.isCancelled {
+                        waiter.resume(returning: nil)
+                    } else {
+                        state.acceptor = waiter
+                    }
+                }
+            }
+        } onCancel: {
+            state.withLock { state in
+                state.acceptor?.resume(returning: nil)
+                state.acceptor = nil
+            }
+        }
+    }
+}
