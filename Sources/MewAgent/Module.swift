@@ -1,1 +1,0 @@
-// Agent back ends. The shell agent is the embedded one.
