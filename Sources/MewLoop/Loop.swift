@@ -6,9 +6,9 @@ package import MewBase
 /// Two kinds exist: `EventLoop` (epoll, real time) and the simulated one of the tests (virtual time). Code above this
 /// protocol never learns which one it runs on.
 ///
-/// A **turn** is: run the jobs that are queued, fire the timers that are due, deliver what the sockets received, run the
-/// end-of-turn actions, then wait. `now` is read once a turn, so that every decision of one turn sees one time, and it
-/// never goes back.
+/// A **turn** is: deliver what the sockets received, fire the timers that are due, run the jobs that are queued (and the
+/// jobs those enqueue, within a bound), run the end-of-turn actions until there are none, then wait. `now` is read once a
+/// turn, so that every decision of one turn sees one time, and it never goes back.
 package protocol Loop: SerialExecutor, TaskExecutor {
     /// The time of the present turn. From outside the loop's thread: the time of the call.
     var now: Instant { get }
@@ -22,7 +22,7 @@ package protocol Loop: SerialExecutor, TaskExecutor {
     /// Forgets a timer; one that has fired is ignored. On the loop's thread only.
     func cancel(_ timer: LoopTimer)
 
-    /// Runs `action` once, after the jobs, timers and packets of this turn: the place to flush what they have queued.
+    /// Runs `action` once, after the packets, timers and jobs of this turn: the place to flush what they have queued.
     /// On the loop's thread only.
     func atEndOfTurn(_ action: @escaping () -> Void)
 

@@ -1,3 +1,0 @@
-#ifndef CSYS_H
-#define CSYS_H
-#endif

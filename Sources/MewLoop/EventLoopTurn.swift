@@ -1,0 +1,80 @@
+internal import CSys
+internal import MewBase
+internal import Synchronization
+
+/// One turn of the loop: wait, packets, timers, jobs, end-of-turn actions.
+extension EventLoop {
+    /// Jobs that enqueue jobs are run in the same turn, so that what they write leaves in the same flush; after this
+    /// many rounds the sockets and timers get their turn even if two tasks keep waking each other.
+    private static let jobRounds = 32
+
+    func turn() {
+        let count = csys_poll_wait(poll, events, Int32(Self.eventsPerTurn), waitNanoseconds())
+        precondition(count >= 0, "epoll refused our descriptor: error \(-count)")
+        turnTime = max(turnTime, Self.systemTime)
+        deliver(Int(count))
+        // Packets first: an acknowledgement that waits in the socket must beat the loss timer that is due with it.
+        fireTimers()
+        let hadJobs = runJobs()
+        runEndActions()
+        if spin > .zero, count > 0 || hadJobs { spinEnd = turnTime.advanced(by: spin) }
+    }
+
+    /// Nanoseconds until the next timer; 0 when there is work; -1 when only an event can bring any.
+    private func waitNanoseconds() -> Int64 {
+        if signaled.load(ordering: .sequentiallyConsistent) { return 0 }
+        let next = timers.nextDeadline
+        if next == nil, spin == .zero { return -1 }
+        let now = Self.systemTime
+        if now < spinEnd { return 0 }
+        return next.map { max(0, now.duration(to: $0).saturatingNanoseconds) } ?? -1
+    }
+
+    private func deliver(_ count: Int) {
+        for index in 0..<count {
+            let event = events[index]
+            if event.token == DescriptorTable.wakeToken {
+                csys_wake_clear(wake)
+            } else {
+                // A handler that ran before may have unwatched this one: then there is none to call.
+                descriptors.handler(for: event.token)?(Readiness(rawValue: event.ready))
+            }
+        }
+    }
+
+    private func fireTimers() {
+        let limit = timers.nextSequence
+        while let action = timers.popDue(at: turnTime, scheduledBefore: limit) { action() }
+    }
+
+    /// True when there were any.
+    private func runJobs() -> Bool {
+        var hadJobs = false
+        for _ in 0..<Self.jobRounds where signaled.load(ordering: .sequentiallyConsistent) {
+            signaled.store(false, ordering: .sequentiallyConsistent)
+            inbox.withLock { swap(&$0.work, &taken) }
+            for work in taken { run(work) }
+            hadJobs = hadJobs || !taken.isEmpty
+            taken.removeAll(keepingCapacity: true)
+        }
+        return hadJobs
+    }
+
+    private func run(_ work: Work) {
+        switch work {
+        case .job(let job):
+            job.runSynchronously(
+                isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+        case .action(let action):
+            action()
+        }
+    }
+
+    private func runEndActions() {
+        while !endActions.isEmpty {
+            let actions = endActions
+            endActions.removeAll(keepingCapacity: true)
+            for action in actions { action() }
+        }
+    }
+}
