@@ -38,32 +38,32 @@ package struct Fields {
     // MARK: - One method per form
 
     /// `name`: missing fails the message.
-    mutating func required<V: WireValue>(_ key: String, _ old: V?) throws(FieldError) -> V {
+    package mutating func required<V: WireValue>(_ key: String, _ old: V?) throws(FieldError) -> V {
         if let old { return write(key, old) }
         guard let json = find(key) else { throw FieldError("is missing", path: key) }
         return try read(json, key)
     }
 
     /// `name?`: left out when nil; null is accepted.
-    mutating func optional<V: WireValue>(_ key: String, _ old: V?) throws(FieldError) -> V? {
+    package mutating func optional<V: WireValue>(_ key: String, _ old: V?) throws(FieldError) -> V? {
         if let old { return write(key, old) }
         guard let json = find(key), !json.isNull else { return nil }
         return try read(json, key)
     }
 
     /// `name: T|null`: written as null when nil; absent is accepted.
-    mutating func nullable<V: WireValue>(_ key: String, _ old: V?) throws(FieldError) -> V? {
+    package mutating func nullable<V: WireValue>(_ key: String, _ old: V?) throws(FieldError) -> V? {
         if object == nil, old == nil { writeKey(key, null: true) }
         return try optional(key, old)
     }
 
     /// `name = v`: always written; `fallback` when absent.
-    mutating func defaulted<V: WireValue>(_ key: String, _ old: V?, _ fallback: V) throws(FieldError) -> V {
+    package mutating func defaulted<V: WireValue>(_ key: String, _ old: V?, _ fallback: V) throws(FieldError) -> V {
         try optional(key, old) ?? fallback
     }
 
     /// A field that is left out when it equals `fallback`.
-    mutating func unless<V: WireValue & Equatable>(
+    package mutating func unless<V: WireValue & Equatable>(
         _ fallback: V, _ key: String, _ old: V?
     ) throws(FieldError) -> V {
         try optional(key, old == fallback ? nil : old) ?? fallback
