@@ -1,0 +1,1 @@
+package enum RemoteScope: String, Sendable, CaseIterable { case observe, collaborate, control }
