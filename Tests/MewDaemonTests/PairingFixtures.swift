@@ -1,6 +1,7 @@
 import MewBase
 import MewIdentity
 import MewWire
+import Testing
 
 @testable import MewDaemon
 
@@ -55,4 +56,9 @@ enum Pairing {
 
 extension Instant {
     func plus(_ duration: Duration) -> Instant { advanced(by: duration) }
+}
+
+/// Fails the test and returns nothing, for the end of a `guard`.
+func fail(_ comment: Comment, sourceLocation: SourceLocation = #_sourceLocation) {
+    Issue.record(comment, sourceLocation: sourceLocation)
 }
