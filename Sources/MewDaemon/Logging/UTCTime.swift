@@ -12,7 +12,9 @@ struct UTCTime: CustomStringConvertible {
         (year, month, day) = Self.civil(day: total / 86_400_000)
     }
 
-    var description: String { "\(date)T\(clock):\(Self.padded(second, 2)).\(Self.padded(millisecondOfDay % 1_000, 3))Z" }
+    var description: String {
+        "\(date)T\(clock):\(Self.padded(second, 2)).\(Self.padded(millisecondOfDay % 1_000, 3))Z"
+    }
 
     /// `2026-03-01`
     var date: String { "\(Self.padded(year, 4))-\(Self.padded(month, 2))-\(Self.padded(day, 2))" }

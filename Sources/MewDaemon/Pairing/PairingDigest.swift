@@ -1,3 +1,5 @@
+internal import MewIdentity
+
 /// The SHA-256 of a pairing token: all the daemon keeps of it (DESIGN §11).
 ///
 /// Deliberately not `Equatable`: two digests are compared with `matches`, which takes the same time wherever they differ.
@@ -11,8 +13,8 @@ package struct PairingDigest: Sendable {
         self.bytes = Array(bytes)
     }
 
-    /// Constant time: every byte is looked at, nothing branches on one.
+    /// Constant time.
     package func matches(_ other: PairingDigest) -> Bool {
-        zip(bytes, other.bytes).reduce(UInt8(0)) { $0 | $1.0 ^ $1.1 } == 0
+        ConstantTime.areEqual(bytes, other.bytes)
     }
 }
