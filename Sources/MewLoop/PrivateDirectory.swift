@@ -1,0 +1,144 @@
+internal import Glibc
+package import MewBase
+
+/// A directory of small files that nobody but its owner may read: keys, registries, locks.
+///
+/// The calls block; a few small files at start are no harm, anything else belongs on a loop for blocking work.
+package struct PrivateDirectory: Sendable {
+    package let path: String
+
+    /// Makes the directory (mode 0700) and what is missing above it, and takes away the rights of others if somebody gave
+    /// them any.
+    package init(creating path: String) throws(SystemError) {
+        precondition(path.utf8.first == UInt8(ascii: "/"), "a relative path would mean another place after a chdir")
+        self.path = path
+        try Self.make(path, mode: 0o700)
+        var info = stat()
+        try check(stat(path, &info) == 0 ? 0 : errno, "opening \(path)")
+        guard info.st_uid == geteuid() else { throw SystemError(errno: EACCES, doing: "using \(path) of another user") }
+        guard info.st_mode & 0o077 != 0 else { return }
+        try check(chmod(path, 0o700) == 0 ? 0 : errno, "closing \(path) to others")
+    }
+
+    private static func make(_ path: String, mode: mode_t) throws(SystemError) {
+        guard mkdir(path, mode) != 0 else { return }
+        let error = errno
+        switch error {
+        case EEXIST:
+            return
+        case ENOENT:
+            guard let slash = path.dropFirst().lastIndex(of: "/") else { break }
+            try make(String(path[..<slash]), mode: 0o755)
+            guard mkdir(path, mode) != 0, errno != EEXIST else { return }
+            throw SystemError(errno: errno, doing: "making \(path)")
+        default:
+            break
+        }
+        throw SystemError(errno: error, doing: "making \(path)")
+    }
+
+    /// The path of a file in this directory.
+    package func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// The bytes of a file; nil when there is none.
+    ///
+    /// - Throws: `tooLarge` beyond `maxBytes`.
+    package func read(_ name: String, maxBytes: Int) throws(SystemError) -> [UInt8]? {
+        // O_NONBLOCK: a named pipe at this path must not hang the start.
+        let descriptor = open(file(name), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw SystemError(errno: errno, doing: "opening \(file(name))")
+        }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = readBlock(descriptor, &block)
+            guard count >= 0 else { throw SystemError(errno: errno, doing: "reading \(file(name))") }
+            guard count > 0 else { return bytes }
+            guard bytes.count + count <= maxBytes else {
+                throw SystemError(errno: EFBIG, doing: "reading \(file(name))")
+            }
+            bytes += block[..<count]
+        }
+    }
+
+    /// Replaces a file (mode 0600) in one step: after a crash it is the old one or the new one, whole.
+    package func write(_ bytes: [UInt8], to name: String, entropy: some Entropy) throws(SystemError) {
+        // A name of its own: two processes that write at once must not share a temporary file.
+        let temporary = file(".\(name).\(String(entropy.uint64(), radix: 36))")
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw SystemError(errno: errno, doing: "creating \(file(name))") }
+        do throws(SystemError) {
+            try fill(descriptor, bytes, name)
+            try check(rename(temporary, file(name)) == 0 ? 0 : errno, "replacing \(file(name))")
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        try synchronize()
+    }
+
+    /// Writes and closes.
+    private func fill(_ descriptor: Int32, _ bytes: [UInt8], _ name: String) throws(SystemError) {
+        defer { close(descriptor) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { writeBlock(descriptor, $0) }
+            guard count >= 0 else { throw SystemError(errno: errno, doing: "writing \(file(name))") }
+            rest = rest.dropFirst(count)
+        }
+        try check(fsync(descriptor) == 0 ? 0 : errno, "writing \(file(name)) to the disk")
+    }
+
+    /// Makes names that were added or replaced survive a loss of power.
+    private func synchronize() throws(SystemError) {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw SystemError(errno: errno, doing: "opening \(path)") }
+        defer { close(descriptor) }
+        // EINVAL: the file system cannot sync directories, and then it does not need to be told.
+        try check(fsync(descriptor) == 0 || errno == EINVAL ? 0 : errno, "writing \(path) to the disk")
+    }
+
+    /// No error when there is none.
+    package func remove(_ name: String) throws(SystemError) {
+        try check(unlink(file(name)) == 0 || errno == ENOENT ? 0 : errno, "removing \(file(name))")
+    }
+
+    /// Takes the lock of that name, which another process may hold.
+    ///
+    /// - Parameter waiting: until the holder lets go; otherwise `busy` is thrown at once.
+    package func lock(_ name: String, waiting: Bool) throws(SystemError) -> FileLock {
+        let descriptor = open(file(name), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw SystemError(errno: errno, doing: "opening \(file(name))") }
+        while flock(descriptor, waiting ? LOCK_EX : LOCK_EX | LOCK_NB) != 0 {
+            let error = errno
+            guard error == EINTR else {
+                close(descriptor)
+                throw SystemError(errno: error, doing: "locking \(file(name))")
+            }
+        }
+        return FileLock(owning: descriptor)
+    }
+}
+
+/// A lock on a file, held as long as this object lives, or until the end of the process, however it ends. The file stays: removing it would let a
+/// second process lock a new file of the same name.
+package final class FileLock: Sendable {
+    private let descriptor: Int32
+
+    init(owning descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(descriptor)
+    }
+}
+
+/// `read(2)` and `write(2)`, whose names the methods above hide.
+private func readBlock(_ descriptor: Int32, _ block: inout [UInt8]) -> Int { read(descriptor, &block, block.count) }
+private func writeBlock(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    write(descriptor, bytes.baseAddress, bytes.count)
+}
