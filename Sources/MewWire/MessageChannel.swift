@@ -30,3 +30,9 @@ public enum ChannelError: Error, Equatable, Sendable {
     case finished
     case cancelled
 }
+
+/// Codes a stream is reset with.
+public enum ChannelResetCode {
+    /// The peer broke the framing or sent what is no message (spec/native-wire.md §1).
+    public static let violation: UInt64 = 0x103
+}

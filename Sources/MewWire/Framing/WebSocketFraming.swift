@@ -1,0 +1,114 @@
+internal import CWslay
+package import MewBase
+
+/// The framing of `mew/wire/0` after the upgrade: RFC 6455 frames, read and written by wslay.
+///
+/// Takes text and binary messages, whole or in fragments, writes text; answers pings, ignores pongs. A client masks what it
+/// sends and a server does not; a peer that does it the other way round breaks the protocol (RFC 6455 §5.1).
+///
+/// A class because wslay calls back, and not `Sendable`: whoever owns the stream owns it.
+package final class WebSocketFraming: MessageFraming {
+    package enum Role: Sendable { case client, server }
+
+    private let context: wslay_event_context_ptr
+    private let exchange: WebSocketExchange
+
+    /// - Parameter entropy: for the mask keys of a client; a server draws nothing.
+    package init(role: Role, maxMessageBytes: Int = FramingLimits.maxMessageBytes, entropy: any Entropy) {
+        exchange = WebSocketExchange(role: role, maxMessageBytes: maxMessageBytes, entropy: entropy)
+        // wslay keeps a plain pointer; `exchange` lives as long as this object, and the context no longer.
+        let userData = Unmanaged.passUnretained(exchange).toOpaque()
+        var callbacks = WebSocketExchange.callbacks
+        var context: wslay_event_context_ptr?
+        let status =
+            switch role {
+            case .client: wslay_event_context_client_init(&context, &callbacks, userData)
+            case .server: wslay_event_context_server_init(&context, &callbacks, userData)
+            }
+        guard status == 0, let context else { preconditionFailure("out of memory for a WebSocket") }
+        self.context = context
+        // Otherwise wslay reserves a whole frame from its declared length; we collect what arrives and bound it ourselves.
+        wslay_event_config_set_no_buffering(context, 1)
+        wslay_event_config_set_max_recv_msg_length(context, UInt64(Int64.max))
+    }
+
+    deinit {
+        wslay_event_context_free(context)
+    }
+
+    // MARK: Receiving
+
+    package func receive(_ bytes: [UInt8]) {
+        exchange.take(bytes)
+        guard !exchange.isOver else { return }
+        let status = wslay_event_recv(context)
+        if let failure = exchange.failure {
+            if case .tooLarge = failure { queueClose(WSLAY_CODE_MESSAGE_TOO_BIG) }
+            flush()
+        } else if status != 0 {
+            // A frame that wslay could not even read; its close (without a code) is queued.
+            flush()
+            exchange.fail(.protocolViolation("a malformed WebSocket frame"))
+        } else {
+            flush()
+            if wslay_event_get_close_received(context) == 1 {
+                exchange.end()
+            } else if wslay_event_get_read_enabled(context) == 0 {
+                exchange.fail(violation)
+            }
+        }
+    }
+
+    package func next() throws(ChannelError) -> FramingStep {
+        try exchange.next()
+    }
+
+    package func receiveEnd() throws(ChannelError) {
+        try exchange.receiveEnd()
+    }
+
+    /// wslay tells what it found by the close code it has just sent (RFC 6455 §7.4.1).
+    private var violation: ChannelError {
+        switch wslay_event_get_status_code_sent(context) {
+        case UInt16(WSLAY_CODE_INVALID_FRAME_PAYLOAD_DATA.rawValue):
+            .protocolViolation("WebSocket text that is not UTF-8")
+        default:
+            .protocolViolation("a WebSocket frame that breaks RFC 6455")
+        }
+    }
+
+    // MARK: Sending
+
+    package func takeReplies() -> [UInt8] {
+        exchange.takeOutput()
+    }
+
+    package func encode(_ message: [UInt8]) throws(ChannelError) -> [UInt8] {
+        guard message.count <= exchange.maxMessageBytes else { throw .tooLarge(declaredBytes: message.count) }
+        let status = message.withUnsafeBufferPointer { bytes in
+            var queued = wslay_event_msg(
+                opcode: UInt8(WSLAY_TEXT_FRAME.rawValue), msg: bytes.baseAddress, msg_length: bytes.count)
+            return wslay_event_queue_msg(context, &queued)
+        }
+        // The only refusal left is that a Close was sent: everything else about the message is checked.
+        guard status == 0 else { throw .finished }
+        flush()
+        return exchange.takeOutput()
+    }
+
+    /// A Close without a code, as the stock daemon sends it. Nothing when one was sent already.
+    package func encodeEnd() -> [UInt8] {
+        wslay_event_queue_close(context, 0, nil, 0)
+        flush()
+        return exchange.takeOutput()
+    }
+
+    private func queueClose(_ code: wslay_status_code) {
+        wslay_event_queue_close(context, UInt16(code.rawValue), nil, 0)
+    }
+
+    /// Moves what wslay has queued into our output; it takes everything, so this never waits.
+    private func flush() {
+        wslay_event_send(context)
+    }
+}
