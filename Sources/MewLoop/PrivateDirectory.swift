@@ -5,19 +5,27 @@ package import MewBase
 ///
 /// The calls block; a few small files at start are no harm, anything else belongs on a loop for blocking work.
 package struct PrivateDirectory: Sendable {
+    /// Absolute.
     package let path: String
 
     /// Makes the directory (mode 0700) and what is missing above it, and takes away the rights of others if somebody gave
     /// them any.
-    package init(creating path: String) throws(SystemError) {
-        precondition(path.utf8.first == UInt8(ascii: "/"), "a relative path would mean another place after a chdir")
-        self.path = path
+    package init(creating asked: String) throws(SystemError) {
+        path = try Self.absolute(asked)
         try Self.make(path, mode: 0o700)
         var info = stat()
         try check(stat(path, &info) == 0 ? 0 : errno, "opening \(path)")
         guard info.st_uid == geteuid() else { throw SystemError(errno: EACCES, doing: "using \(path) of another user") }
         guard info.st_mode & 0o077 != 0 else { return }
         try check(chmod(path, 0o700) == 0 ? 0 : errno, "closing \(path) to others")
+    }
+
+    /// A relative path would mean another place after a change of directory.
+    private static func absolute(_ path: String) throws(SystemError) -> String {
+        guard path.utf8.first != UInt8(ascii: "/") else { return path }
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard getcwd(&buffer, buffer.count) != nil else { throw SystemError(errno: errno, doing: "opening \(path)") }
+        return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) + "/" + path
     }
 
     private static func make(_ path: String, mode: mode_t) throws(SystemError) {

@@ -6,6 +6,13 @@ import Testing
     import Glibc
 #endif
 
+/// Names of temporary files only have to differ.
+private struct CountingEntropy: Entropy {
+    func fill(_ buffer: UnsafeMutableRawBufferPointer) {
+        for index in buffer.indices { buffer[index] = UInt8(truncatingIfNeeded: index) }
+    }
+}
+
 @Suite("Private directory")
 struct PrivateDirectoryTests {
     /// A new place under /tmp; removed with everything in it.
@@ -29,7 +36,7 @@ struct PrivateDirectoryTests {
         try Self.withPlace { place in
             let directory = try PrivateDirectory(creating: place + "/a/b")
             #expect(Self.mode(place + "/a/b") == 0o700)
-            try directory.write([1], to: "file", entropy: SystemEntropy())
+            try directory.write([1], to: "file", entropy: CountingEntropy())
             #expect(Self.mode(place + "/a/b/file") == 0o600)
             chmod(place + "/a/b", 0o755)
             _ = try PrivateDirectory(creating: place + "/a/b")
@@ -42,8 +49,8 @@ struct PrivateDirectoryTests {
         try Self.withPlace { place in
             let directory = try PrivateDirectory(creating: place + "/a/b")
             #expect(try directory.read("file", maxBytes: 10) == nil)
-            try directory.write([UInt8](repeating: 7, count: 10_000), to: "file", entropy: SystemEntropy())
-            try directory.write(Array("0123456789".utf8), to: "file", entropy: SystemEntropy())
+            try directory.write([UInt8](repeating: 7, count: 10_000), to: "file", entropy: CountingEntropy())
+            try directory.write(Array("0123456789".utf8), to: "file", entropy: CountingEntropy())
             #expect(try directory.read("file", maxBytes: 10) == Array("0123456789".utf8))
             #expect(throws: SystemError.self) { try directory.read("file", maxBytes: 9) }
             try directory.remove("file")

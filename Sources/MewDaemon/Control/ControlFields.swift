@@ -45,8 +45,8 @@ struct ControlFields {
         return try node(key)
     }
 
-    func scope(_ key: String) throws(ControlError) -> RemoteScope {
-        guard let value = RemoteScope(rawValue: try text(key)) else { throw .badField(key) }
+    func scope(_ key: String) throws(ControlError) -> Scope {
+        guard let value = Scope(rawValue: try text(key)) else { throw .badField(key) }
         return value
     }
 

@@ -85,14 +85,14 @@ package struct ControlWindow: Equatable, Sendable {
 package struct ControlPeer: Equatable, Sendable {
     package let node: NodeID
     package let name: String
-    package let scope: RemoteScope
+    package let scope: Scope
     package let pairedAtMs: Int64
     package let revokedAtMs: Int64?
     /// How many connections it has now.
     package let connections: Int
 
     package init(
-        node: NodeID, name: String, scope: RemoteScope, pairedAtMs: Int64, revokedAtMs: Int64?, connections: Int
+        node: NodeID, name: String, scope: Scope, pairedAtMs: Int64, revokedAtMs: Int64?, connections: Int
     ) {
         self.node = node
         self.name = name

@@ -16,7 +16,7 @@ package enum ControlRequest: Equatable, Sendable {
     case refuse(KnockNumber)
     case peers
     case rename(NodeID, to: String)
-    case setScope(NodeID, RemoteScope)
+    case setScope(NodeID, Scope)
     case revoke(NodeID)
     case revokeAll
     case status
@@ -28,7 +28,7 @@ package enum ControlRequest: Equatable, Sendable {
     package static let maxLineBytes = 1 << 20
 
     package struct PairRequest: Equatable, Sendable {
-        package let scope: RemoteScope
+        package let scope: Scope
         /// SHA-256 of the token; the token itself stays with the client, which shows it.
         package let codeDigest: [UInt8]
         package let expected: NodeID?
@@ -39,7 +39,7 @@ package enum ControlRequest: Equatable, Sendable {
 
         package static let secondsRange: ClosedRange<Int64> = 1...3_600
 
-        package init(scope: RemoteScope, codeDigest: [UInt8], expected: NodeID?, canConfirm: Bool, seconds: Int64) {
+        package init(scope: Scope, codeDigest: [UInt8], expected: NodeID?, canConfirm: Bool, seconds: Int64) {
             self.scope = scope
             self.codeDigest = codeDigest
             self.expected = expected

@@ -14,7 +14,7 @@ package enum PairingEvent: Equatable, Sendable {
     /// From here on, wrong codes from there are answered once a second.
     case slowed(source: String)
     /// The end: a device is in. `proof` is `code`, `confirmed` or `expected`.
-    case paired(NodeID, name: String?, scope: RemoteScope, proof: String)
+    case paired(NodeID, name: String?, scope: Scope, proof: String)
     /// The code was right but could not be written down; it still works.
     case notSaved(NodeID)
     /// Somebody else brought the code after it was used.

@@ -75,7 +75,7 @@ package struct PairingWindow: Sendable {
         isOpen(now: now) ? now.duration(to: lastInstant) : .zero
     }
 
-    package var scope: RemoteScope { settings.scope }
+    package var scope: Scope { settings.scope }
 
     /// For the status line and the tests' table.
     package var stateName: String {

@@ -3,14 +3,14 @@ package import MewIdentity
 extension PairingWindow {
     /// What the operator asked for.
     package struct Settings: Sendable {
-        package let scope: RemoteScope
+        package let scope: Scope
         package let code: PairingDigest
         /// `--expect`: nobody but this key is admitted, with or without the code.
         package let expected: NodeID?
         /// A person sits at a terminal and can compare digits. Without one, nobody is let in by confirmation.
         package let canConfirm: Bool
 
-        package init(scope: RemoteScope, code: PairingDigest, expected: NodeID?, canConfirm: Bool) {
+        package init(scope: Scope, code: PairingDigest, expected: NodeID?, canConfirm: Bool) {
             self.scope = scope
             self.code = code
             self.expected = expected
@@ -71,7 +71,7 @@ extension PairingWindow {
         package let connection: ConnectionNumber
         package let node: NodeID
         package let name: String?
-        package let scope: RemoteScope
+        package let scope: Scope
         package let proof: Proof
     }
 

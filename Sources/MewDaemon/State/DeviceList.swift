@@ -5,7 +5,7 @@ package struct Device: Sendable {
     package let node: NodeID
     /// Cleaned where it entered; at most 64 scalars.
     package var name: String
-    package var scope: RemoteScope
+    package var scope: Scope
     /// Milliseconds since the Unix epoch, for people to read: nothing is decided by them.
     package let pairedAtMs: UInt64
     /// Nil while the device may enter.
@@ -14,7 +14,7 @@ package struct Device: Sendable {
     package let spentCode: PairingDigest?
 
     package init(
-        node: NodeID, name: String, scope: RemoteScope, pairedAtMs: UInt64, revokedAtMs: UInt64? = nil,
+        node: NodeID, name: String, scope: Scope, pairedAtMs: UInt64, revokedAtMs: UInt64? = nil,
         spentCode: PairingDigest?
     ) {
         self.node = node

@@ -1,1 +1,0 @@
-package enum RemoteScope: String, Sendable, CaseIterable { case observe, collaborate, control }

@@ -1,0 +1,54 @@
+import MewIdentity
+import MewLoop
+import MewWire
+
+/// Why a daemon did not start. `message` says what was tried and what stopped it; `hint` is one thing to do.
+package struct StartFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    package let code: ErrorCode
+    package let message: String
+    package let hint: String
+
+    package init(_ code: ErrorCode, _ message: String, hint: String) {
+        self.code = code
+        self.message = message
+        self.hint = hint
+    }
+
+    package var description: String { "\(message). \(hint)" }
+}
+
+extension StartFailure {
+    static func locked(_ path: String) -> StartFailure {
+        StartFailure(
+            .directoryLocked, "cannot use the state directory \(path), because another mew daemon is using it",
+            hint: "Stop that daemon, or choose another directory with --home DIR.")
+    }
+
+    init(_ path: String, _ error: SystemError) {
+        switch error.kind {
+        case .noSpace:
+            self.init(
+                .notSaved, "cannot write to the state directory \(path), because the disk is full",
+                hint: "Free some space and start again.")
+        case .readOnly, .permissionDenied, .notADirectory, .alreadyExists, .outsideRoot, .notFound:
+            self.init(
+                .directoryReadOnly, "cannot write to the state directory \(path) (\(error))",
+                hint: "Make it writable for this user, or choose another one with --home DIR.")
+        case .isADirectory, .busy, .tooManyDescriptors, .tooLarge, .connectionRefused, .other:
+            self.init(
+                .internal, "cannot use the state directory \(path) (\(error))",
+                hint: "Look at the files in it, or choose another one with --home DIR.")
+        }
+    }
+
+    init(_ error: KeyFileError) {
+        switch error {
+        case .unwritable:
+            self.init(
+                .directoryReadOnly, "\(error)",
+                hint: "Make it writable for this user, or choose another one with --home DIR.")
+        case .wrongMode, .wrongOwner, .wrongLength, .notAFile, .unreadable:
+            self.init(.badInput, "\(error)", hint: "Nothing was changed.")
+        }
+    }
+}
