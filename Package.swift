@@ -73,7 +73,7 @@ let testSupport: [Target] = [
 let testTargets: [Target] = [
     tests("MewBaseTests", ["MewBase"]),
     tests("MewIdentityTests", ["MewBase", "MewIdentity"]),
-    tests("MewWireTests", ["MewBase", "MewIdentity", "MewWire"]),
+    tests("MewWireTests", ["MewBase", "MewIdentity", "MewWire", "MewTestSupport"]),
     tests("MewSessionTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewTestSupport"]),
     tests("MewLoopTests", ["MewBase", "MewLoop"]),
     tests("MewSimTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim"]),

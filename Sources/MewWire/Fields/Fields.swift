@@ -86,16 +86,9 @@ package struct Fields {
         return try optional("session_id", old)
     }
 
-    /// A `seq` that is part of the message and not the number of its event.
-    mutating func sequence(_ old: SequenceNumber?) throws(FieldError) -> SequenceNumber {
-        ownsSequence = true
-        return try required("seq", old)
-    }
-
-    mutating func optionalSequence(_ old: SequenceNumber?) throws(FieldError) -> SequenceNumber? {
-        ownsSequence = true
-        return try optional("seq", old)
-    }
+    /// Declares that this message has a `seq` which is not the number of its event. Comes before the first field, so that it
+    /// holds for a message that fails, too: its envelope must not seem to be an event.
+    mutating func ownsSequenceField() { ownsSequence = true }
 
     // MARK: - Reading
 
@@ -180,4 +173,10 @@ extension WireValue {
     package static func decode(_ json: JSON, from link: ApplicationProtocol = .native) throws(FieldError) -> Self {
         try read(json, on: link)
     }
+}
+
+/// A message that is its type and nothing else.
+struct NoFields: Record {
+    init() {}
+    package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {}
 }

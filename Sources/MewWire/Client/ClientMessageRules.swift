@@ -1,0 +1,69 @@
+// What holds for every message of a type, in one table each (spec/mew-wire.md §2.4, spec/native-wire.md §1, §2 and §5).
+
+extension ClientMessage.Kind {
+    /// The least scope that may send it.
+    public var neededScope: Scope {
+        switch self {
+        case .remoteHello, .attachSession, .resumeSession, .loadSessionHistory, .listSessions, .listProjects,
+            .listModels,
+            .listAgents, .listPersonas, .ping, .listDir, .listFilesystemDir, .readFilePreview, .gitStatus,
+            .watchWorkspace:
+            .observe
+        case .prompt, .guide, .cancel, .permissionResponse, .askUserResponse, .planApprovalResponse, .yieldControl,
+            .receiptQuery, .lease:
+            .collaborate
+        case .newSession, .newSessionInGroup, .deleteSession, .renameSession, .regenerateTitle, .archiveSession,
+            .pinSession, .setAutoTitle, .setAutoSummary, .goalResponse, .slashCommand, .switchModel,
+            .setThinkingVariant,
+            .setPermissionMode, .switchPersona, .createGroup, .updateGroup, .deleteGroup, .assignSessionGroup,
+            .pinProject,
+            .openPath, .unflagFile, .browserOpen, .browserSnapshot, .browserScreenshot, .browserClick, .browserFill,
+            .browserPress, .browserClose, .terminalOpen, .terminalInput, .terminalResize, .terminalClose:
+            .control
+        }
+    }
+
+    /// Where it belongs on a native link.
+    public enum Channel: Sendable, Hashable {
+        case control
+        /// The first message of a session channel.
+        case opensSession
+        /// Further messages on the channel of their session.
+        case session
+    }
+
+    public var channel: Channel {
+        switch self {
+        case .attachSession, .newSession, .newSessionInGroup:
+            .opensSession
+        case .prompt, .guide, .cancel, .permissionResponse, .askUserResponse, .planApprovalResponse, .goalResponse,
+            .slashCommand, .switchModel, .setThinkingVariant, .setPermissionMode, .listPersonas, .switchPersona,
+            .loadSessionHistory, .resumeSession:
+            .session
+        default:
+            .control
+        }
+    }
+
+    /// Whether it changes something, so that on a native link it must carry an `op_id` and is answered by receipts.
+    public var changesSomething: Bool {
+        switch self {
+        case .newSession, .newSessionInGroup, .prompt, .guide, .cancel, .permissionResponse, .askUserResponse,
+            .planApprovalResponse, .goalResponse, .slashCommand, .renameSession, .regenerateTitle, .deleteSession,
+            .archiveSession, .pinSession, .switchModel, .switchPersona, .setThinkingVariant, .setPermissionMode,
+            .setAutoTitle, .setAutoSummary, .createGroup, .updateGroup, .deleteGroup, .assignSessionGroup, .pinProject,
+            .unflagFile, .lease, .terminalOpen:
+            true
+        default:
+            false
+        }
+    }
+
+    /// Whether it exists on `mew/wire/1` only.
+    public var isNativeOnly: Bool {
+        switch self {
+        case .resumeSession, .listAgents, .receiptQuery, .lease: true
+        default: false
+        }
+    }
+}
