@@ -1,5 +1,6 @@
 package import MewBase
 import MewIdentity
+package import MewWire
 
 /// The time in which one new device may enter (DESIGN §11).
 ///

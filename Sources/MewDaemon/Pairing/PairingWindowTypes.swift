@@ -1,4 +1,5 @@
 package import MewIdentity
+package import MewWire
 
 extension PairingWindow {
     /// What the operator asked for.

@@ -1,4 +1,5 @@
 package import MewIdentity
+package import MewWire
 
 /// A device that was let in, now or once.
 package struct Device: Sendable {

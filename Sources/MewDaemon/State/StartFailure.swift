@@ -1,6 +1,6 @@
 import MewIdentity
 import MewLoop
-import MewWire
+package import MewWire
 
 /// Why a daemon did not start. `message` says what was tried and what stopped it; `hint` is one thing to do.
 package struct StartFailure: Error, Hashable, Sendable, CustomStringConvertible {
