@@ -42,8 +42,9 @@ struct Link {
     /// When a packet that leaves now arrives, in nanoseconds; nil when it vanishes.
     ///
     /// - Parameter headerBytes: of IP and UDP.
-    mutating func arrival(of byteCount: Int, headerBytes: Int, now: UInt64, _ random: inout SeededGenerator) -> UInt64?
-    {
+    mutating func arrival(
+        of byteCount: Int, headerBytes: Int, _ profile: LinkProfile, now: UInt64, _ random: inout SeededGenerator
+    ) -> UInt64? {
         guard !profile.isDown, byteCount + headerBytes <= profile.mtu, !random.happens(profile.loss) else { return nil }
         guard let departure = departure(of: byteCount + headerBytes, profile, now: now) else { return nil }
         return departure + Self.delay(profile, &random)
