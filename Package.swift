@@ -63,10 +63,10 @@ let modules: [Target] = [
 ]
 
 let testSupport: [Target] = [
-    module("MewSim", ["MewBase", "MewLoop", "CSys"], path: "Tests/MewSim"),
+    module("MewSim", ["MewBase", "MewLoop"], path: "Tests/MewSim"),
     module(
         "MewTestSupport",
-        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewAgent", "MewSim"],
+        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewAgent", "MewSim", "CSQLite"],
         path: "Tests/MewTestSupport"),
 ]
 
