@@ -63,7 +63,7 @@ let modules: [Target] = [
 ]
 
 let testSupport: [Target] = [
-    module("MewSim", ["MewBase", "MewLoop"], path: "Tests/MewSim"),
+    module("MewSim", ["MewBase", "MewLoop", "CSys"], path: "Tests/MewSim"),
     module(
         "MewTestSupport",
         ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewAgent", "MewSim", "CSQLite"],

@@ -28,6 +28,11 @@ package protocol Loop: SerialExecutor, TaskExecutor {
 
     /// Runs `action` on the loop, in the order posted. From any thread.
     func post(_ action: @escaping @Sendable () -> Void)
+
+    /// Starts an unstructured task on this loop. The only way to start one below the command line: a bare `Task {}` does
+    /// not inherit the executor preference, which costs a thread hop per await and breaks deterministic simulation.
+    @discardableResult
+    func spawn<Success: Sendable>(_ body: @escaping @Sendable () async -> Success) -> Task<Success, Never>
 }
 
 /// Names a scheduled action. Numbers are never reused within a loop.
@@ -40,8 +45,6 @@ package struct LoopTimer: Hashable, Sendable {
 }
 
 extension Loop {
-    /// Starts an unstructured task on this loop. The only way to start one below the command line: a bare `Task {}` does
-    /// not inherit the executor preference, which costs a thread hop per await and breaks deterministic simulation.
     @discardableResult
     package func spawn<Success: Sendable>(
         _ body: @escaping @Sendable () async -> Success

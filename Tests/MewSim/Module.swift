@@ -1,1 +1,0 @@
-// The simulated world of the tests: virtual time, seeded networks, frozen and killed nodes.

@@ -1,0 +1,167 @@
+package import MewBase
+package import MewLoop
+
+/// A loop whose time is the world's: it does one thing at a time, whenever the world picks it.
+///
+/// Its turn is that of the real loop: packets, timers, jobs (one a step, so that nodes interleave), end-of-turn actions.
+///
+/// `@unchecked Sendable`: a simulated world runs on one thread, and `enqueue` refuses every other one.
+package final class SimLoop: Loop, @unchecked Sendable {
+    private enum Work {
+        case job(UnownedJob)
+        case action(@Sendable () -> Void)
+    }
+
+    private unowned let world: SimWorld
+    private unowned let node: SimNode
+    private var queue: [Work] = []
+    private var queueHead = 0
+    private var timers = TimerHeap()
+    private var endActions: [() -> Void] = []
+    private var readable: [SimSocket] = []
+    /// Whether the world's list of runnable loops has it.
+    var isListed = false
+
+    init(_ world: SimWorld, _ node: SimNode) {
+        self.world = world
+        self.node = node
+    }
+
+    // MARK: - Executor
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        add(.job(UnownedJob(job)))
+    }
+
+    package func post(_ action: @escaping @Sendable () -> Void) {
+        add(.action(action))
+    }
+
+    private func add(_ work: Work) {
+        world.checkThread()
+        queue.append(work)
+        wake()
+    }
+
+    package var isCurrent: Bool { world.current === self }
+
+    package func checkIsolated() {
+        precondition(isCurrent, "touched outside its loop, on node \(node.name)")
+    }
+
+    package func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    @discardableResult
+    package func spawn<Success: Sendable>(
+        _ body: @escaping @Sendable () async -> Success
+    ) -> Task<Success, Never> {
+        let (node, number) = (node, node.nextTaskNumber())
+        let task = Task(executorPreference: self) {
+            let result = await body()
+            node.taskEnded(number)
+            return result
+        }
+        node.taskStarted(number) { task.cancel() }
+        return task
+    }
+
+    /// Runs `body` at once as if a turn had called it: for tests that set up sockets. Its end-of-turn actions follow when
+    /// the world runs.
+    package func enter<Result>(_ body: () throws -> Result) rethrows -> Result {
+        let outer = world.current
+        world.current = self
+        defer { world.current = outer }
+        return try body()
+    }
+
+    // MARK: - Time
+
+    package var now: Instant { world.now }
+
+    package func schedule(at deadline: Instant, _ action: @escaping () -> Void) -> LoopTimer {
+        checkIsolated()
+        let timer = timers.schedule(at: deadline, action)
+        if !node.isAlive { timers.cancel(timer) }
+        return timer
+    }
+
+    package func cancel(_ timer: LoopTimer) {
+        checkIsolated()
+        timers.cancel(timer)
+    }
+
+    package func atEndOfTurn(_ action: @escaping () -> Void) {
+        checkIsolated()
+        endActions.append(action)
+        wake()
+    }
+
+    var nextDeadline: Instant? { timers.nextDeadline }
+    var timerCount: Int { timers.count }
+
+    func forgetTimers() { timers.removeAll() }
+
+    // MARK: - Steps
+
+    var hasWork: Bool {
+        queueHead < queue.count || !endActions.isEmpty || !readable.isEmpty
+            || timers.nextDeadline.map { $0 <= world.now } ?? false
+    }
+
+    func wake() {
+        if !isListed { world.list(self, of: node) }
+    }
+
+    func becameReadable(_ socket: SimSocket) {
+        readable.append(socket)
+        wake()
+    }
+
+    /// One job; or, when none is queued, the end of the turn; or, when that was done, the packets and timers of the next.
+    func step() {
+        enter {
+            if queueHead < queue.count {
+                runOne()
+            } else if !endActions.isEmpty {
+                runEndActions()
+            } else {
+                receive()
+                fireTimers()
+            }
+        }
+    }
+
+    private func runOne() {
+        let work = queue[queueHead]
+        queueHead += 1
+        if queueHead == queue.count {
+            queue.removeAll(keepingCapacity: true)
+            queueHead = 0
+        }
+        switch work {
+        case .job(let job):
+            job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+        case .action(let action):
+            action()
+        }
+    }
+
+    private func runEndActions() {
+        while !endActions.isEmpty {
+            let actions = endActions
+            endActions.removeAll(keepingCapacity: true)
+            for action in actions { action() }
+        }
+    }
+
+    private func receive() {
+        let sockets = readable
+        readable.removeAll(keepingCapacity: true)
+        for socket in sockets { socket.deliver() }
+    }
+
+    private func fireTimers() {
+        let limit = timers.nextSequence
+        while let action = timers.popDue(at: world.now, scheduledBefore: limit) { action() }
+    }
+}
