@@ -67,7 +67,7 @@ enum Callbacks {
         }
         table.dcid_status = { _, type, _, cid, token, owner in
             guard let cid else { return 0 }
-            core(owner).peerIDs.note(
+            core(owner).peerIDUsed(
                 cid.pointee, token: token, isActive: type == NGTCP2_CONNECTION_ID_STATUS_TYPE_ACTIVATE)
             return 0
         }
@@ -94,10 +94,6 @@ enum Callbacks {
         }
         table.stream_reset = { _, id, _, code, owner, stream in
             core(owner).peerReset(StreamCore.from(stream) ?? core(owner).streams[id], code: code)
-            return 0
-        }
-        table.stream_stop_sending = { _, id, code, owner, stream in
-            core(owner).peerStopped(StreamCore.from(stream) ?? core(owner).streams[id], code: code)
             return 0
         }
         table.extend_max_stream_data = { _, id, _, owner, stream in

@@ -14,15 +14,16 @@ extension ConnectionCore {
         let source = LocalConnectionID(random: entropy)
         var destinationID = ForeignConnectionID(random: entropy, byteCount: Self.initialDestinationBytes).cid
         var sourceID = source.cid
-        var settings = makeSettings(now: now)
         var parameters = makeParameters()
         incomingPath.set(path)
         var created: OpaquePointer?
-        let status = withUnsafePointer(to: Callbacks.table) { callbacks in
-            ngtcp2_conn_client_new_versioned(
-                &created, &destinationID, &sourceID, incomingPath.pointer, UInt32(NGTCP2_PROTO_VER_V1),
-                NGTCP2_CALLBACKS_VERSION, callbacks, NGTCP2_SETTINGS_VERSION, &settings,
-                NGTCP2_TRANSPORT_PARAMS_VERSION, &parameters, nil, userData)
+        let status = withSettings(now: now) { settings in
+            withUnsafePointer(to: Callbacks.table) { callbacks in
+                ngtcp2_conn_client_new_versioned(
+                    &created, &destinationID, &sourceID, incomingPath.pointer, UInt32(NGTCP2_PROTO_VER_V1),
+                    NGTCP2_CALLBACKS_VERSION, callbacks, NGTCP2_SETTINGS_VERSION, &settings,
+                    NGTCP2_TRANSPORT_PARAMS_VERSION, &parameters, nil, userData)
+            }
         }
         try adopt(created, status: status, source: source)
     }
@@ -31,7 +32,28 @@ extension ConnectionCore {
         let source = LocalConnectionID(random: entropy)
         var clientID = initial.source.cid
         var sourceID = source.cid
-        var settings = makeSettings(now: now)
+        var parameters = makeServerParameters(initial, source: source)
+        incomingPath.set(path)
+        var created: OpaquePointer?
+        let status = withSettings(now: now) { settings in
+            initial.token.withUnsafeBufferPointer { token in
+                if initial.originalDestination != nil {
+                    settings.token = token.baseAddress
+                    settings.tokenlen = token.count
+                    settings.token_type = NGTCP2_TOKEN_TYPE_RETRY
+                }
+                return withUnsafePointer(to: Callbacks.table) { callbacks in
+                    ngtcp2_conn_server_new_versioned(
+                        &created, &clientID, &sourceID, incomingPath.pointer, initial.version,
+                        NGTCP2_CALLBACKS_VERSION, callbacks, NGTCP2_SETTINGS_VERSION, &settings,
+                        NGTCP2_TRANSPORT_PARAMS_VERSION, &parameters, nil, userData)
+                }
+            }
+        }
+        try adopt(created, status: status, source: source)
+    }
+
+    private func makeServerParameters(_ initial: InitialPacket, source: LocalConnectionID) -> ngtcp2_transport_params {
         var parameters = makeParameters()
         parameters.original_dcid = (initial.originalDestination ?? initial.destination).cid
         parameters.original_dcid_present = 1
@@ -45,22 +67,7 @@ extension ConnectionCore {
                 resetKey.token(for: source).copy(to: start)
             }
         }
-        incomingPath.set(path)
-        var created: OpaquePointer?
-        let status = initial.token.withUnsafeBufferPointer { token in
-            if initial.originalDestination != nil {
-                settings.token = token.baseAddress
-                settings.tokenlen = token.count
-                settings.token_type = NGTCP2_TOKEN_TYPE_RETRY
-            }
-            return withUnsafePointer(to: Callbacks.table) { callbacks in
-                ngtcp2_conn_server_new_versioned(
-                    &created, &clientID, &sourceID, incomingPath.pointer, initial.version, NGTCP2_CALLBACKS_VERSION,
-                    callbacks, NGTCP2_SETTINGS_VERSION, &settings, NGTCP2_TRANSPORT_PARAMS_VERSION, &parameters, nil,
-                    userData)
-            }
-        }
-        try adopt(created, status: status, source: source)
+        return parameters
     }
 
     private func adopt(_ created: OpaquePointer?, status: Int32, source: LocalConnectionID) throws {
@@ -91,6 +98,16 @@ extension ConnectionCore {
         settings.max_stream_window = configuration.maxStreamWindow
         settings.rand_ctx.native_handle = userData
         return settings
+    }
+
+    /// Lends the settings with the sizes that path MTU discovery tries; the library copies them.
+    private func withSettings<Result>(now: Instant, _ body: (inout ngtcp2_settings) -> Result) -> Result {
+        var settings = makeSettings(now: now)
+        return configuration.probedPayloads.withUnsafeBufferPointer { probes in
+            settings.pmtud_probes = probes.baseAddress
+            settings.pmtud_probeslen = probes.count
+            return body(&settings)
+        }
     }
 
     private func makeParameters() -> ngtcp2_transport_params {

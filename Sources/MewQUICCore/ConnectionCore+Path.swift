@@ -51,6 +51,14 @@ extension ConnectionCore {
         events.append(.issued(id))
     }
 
+    func peerIDUsed(_ cid: ngtcp2_cid, token: UnsafePointer<UInt8>?, isActive: Bool) {
+        peerIDs.note(cid, token: token, isActive: isActive)
+        events.append(.resetTokensChanged)
+    }
+
+    /// The tokens of all connection IDs of the peer that are in use.
+    package var peerResetTokens: [ResetToken] { peerIDs.tokens }
+
     /// The reset token that ends this connection now: that of the peer's connection ID on the present path. Nil while a
     /// migration runs and for 3 PTO afterwards, when a packet that came late may be answered with a reset that means
     /// nothing (spec/iroh-wire.md §3.3).

@@ -18,6 +18,7 @@ extension ConnectionCore {
         let status = ngtcp2_conn_read_pkt_versioned(
             connection, incomingPath.pointer, NGTCP2_PKT_INFO_VERSION, &info,
             datagram.baseAddress?.assumingMemoryBound(to: UInt8.self), datagram.count, time)
+        hasReceived = true
         let isProof = mq_decrypted_packets() != before
         counters.packetsReceived += 1
         counters.bytesReceived += UInt64(datagram.count)

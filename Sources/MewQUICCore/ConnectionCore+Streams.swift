@@ -44,8 +44,8 @@ extension ConnectionCore {
         try requireOpen()
         switch stream.sending {
         case .open: break
-        case .finishing, .finished: throw .finished
-        case .reset(let code), .stopped(let code): throw .stopped(code: code)
+        case .finishing, .finished, .reset: throw .finished
+        case .stopped: throw .stopped
         }
         let count = min(bytes.count, room(in: stream))
         stream.hasWaitingWriter = count < bytes.count
@@ -137,11 +137,11 @@ extension ConnectionCore {
         signalReadable(stream)
     }
 
-    func peerStopped(_ stream: StreamCore?, code: UInt64) {
-        guard let stream else { return }
+    /// An attempt to send was refused: the peer asked us to stop, and the library has reset the stream.
+    func peerStopped(_ stream: StreamCore) {
         switch stream.sending {
-        case .open, .finishing, .finished: stream.sending = .stopped(code: code)
-        case .reset, .stopped: return
+        case .open, .finishing: stream.sending = .stopped
+        case .finished, .reset, .stopped: break
         }
         wakeWriter(stream)
     }
@@ -154,8 +154,7 @@ extension ConnectionCore {
 
     func windowGrew(_ stream: StreamCore?) {
         guard let stream else { return }
-        stream.isBlocked = false
-        streams.enqueue(stream)
+        streams.unblock(stream)
     }
 
     func streamClosed(_ stream: StreamCore?, id: Int64) {
@@ -166,7 +165,7 @@ extension ConnectionCore {
         stream.send.discard()
         streams.remove(stream)
         if stream.receiving == .open { stream.receiving = .ended }
-        wakeWriter(stream)
+        peerStopped(stream)
         signalReadable(stream)
     }
 

@@ -21,6 +21,10 @@ extension ConnectionCore {
     /// Starts a burst: at most the send quantum leaves until the next one.
     package func beginBurst() {
         transmitter.quantum = closure == nil ? ngtcp2_conn_get_send_quantum(connection) : 0
+        if hasReceived {
+            hasReceived = false
+            streams.retryBlocked()
+        }
     }
 
     /// Writes the next batch to the start of `target`, which must have 65,535 bytes; nil when nothing is due or the burst
@@ -68,8 +72,10 @@ extension ConnectionCore {
                 return count
             case 0: return nil
             case NGTCP2_ERR_WRITE_MORE: continue
-            case NGTCP2_ERR_STREAM_DATA_BLOCKED: stream?.isBlocked = sendingAllowed
-            case NGTCP2_ERR_STREAM_SHUT_WR, NGTCP2_ERR_STREAM_NOT_FOUND: stream?.sending = .finished
+            case NGTCP2_ERR_STREAM_DATA_BLOCKED:
+                if let stream, sendingAllowed { streams.block(stream) }
+            case NGTCP2_ERR_STREAM_SHUT_WR, NGTCP2_ERR_STREAM_NOT_FOUND:
+                if let stream { peerStopped(stream) }
             case let status:
                 failed(status)
                 return nil

@@ -43,6 +43,9 @@ package final class ConnectionCore {
     /// A close that waits for the next transmission.
     var pendingClose: PendingClose?
 
+    /// Something arrived since the last burst.
+    var hasReceived = false
+
     /// The path that carries the connection.
     package internal(set) var path: CorePath
     /// Since when.

@@ -18,6 +18,8 @@ package enum ConnectionEvent {
     case issued(LocalConnectionID)
     /// A connection ID of ours is out of use.
     case retired(LocalConnectionID)
+    /// `ConnectionCore.peerResetTokens` is another list now.
+    case resetTokensChanged
     /// The peer uses another path now (listening side).
     case pathChanged
     /// The check of a path that we started is over.

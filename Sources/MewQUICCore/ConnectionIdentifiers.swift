@@ -42,6 +42,8 @@ package struct ForeignConnectionID: Hashable, Sendable {
     private let words: (UInt64, UInt64, UInt32)
     package let byteCount: Int
 
+    var firstWord: UInt64 { words.0 }
+
     package static let maxByteCount = 20
 
     /// Nil for more than 20 bytes.

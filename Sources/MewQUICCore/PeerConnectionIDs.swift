@@ -21,6 +21,9 @@ struct PeerConnectionIDs {
         active.append(Entry(id: id, token: token))
     }
 
+    /// Of all IDs in use.
+    var tokens: [ResetToken] { active.compactMap(\.token) }
+
     func token(for cid: ngtcp2_cid) -> ResetToken? {
         let id = ForeignConnectionID(cid)
         return active.first { $0.id == id }?.token

@@ -35,8 +35,8 @@ package enum QUICError: Error, Hashable, Sendable {
     case closed(QUICClosure)
     /// The peer gave up sending on this stream with this code.
     case reset(code: UInt64)
-    /// The peer does not want more on this stream; the code is its reason.
-    case stopped(code: UInt64)
+    /// The peer does not want more on this stream. The library does not tell the peer's code.
+    case stopped
     /// Our own side ended this direction of the stream before.
     case finished
     /// The calling task was cancelled.

@@ -14,8 +14,8 @@ package final class StreamCore {
         case finished
         /// We gave up with this code.
         case reset(code: UInt64)
-        /// The peer asked us to stop, with this code.
-        case stopped(code: UInt64)
+        /// The peer asked us to stop. The library answers that by itself and says so at our next attempt to send.
+        case stopped
     }
 
     /// The receiving direction.

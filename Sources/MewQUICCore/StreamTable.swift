@@ -1,6 +1,7 @@
 /// The streams of one connection and the order in which they get to send.
 struct StreamTable {
     private(set) var byID: [Int64: StreamCore] = [:]
+    private var blocked: [StreamCore] = []
     private var sendQueue = RingQueue<StreamCore>()
 
     /// Streams that the peer opened and that have ended; credited to the peer once it is authorized.
@@ -15,6 +16,32 @@ struct StreamTable {
 
     mutating func remove(_ stream: StreamCore) {
         byID[stream.id] = nil
+        if stream.isBlocked { blocked.removeAll { $0 === stream } }
+    }
+
+    /// The peer's window for the stream is used up.
+    mutating func block(_ stream: StreamCore) {
+        guard !stream.isBlocked else { return }
+        stream.isBlocked = true
+        blocked.append(stream)
+    }
+
+    mutating func unblock(_ stream: StreamCore) {
+        guard stream.isBlocked else { return }
+        stream.isBlocked = false
+        blocked.removeAll { $0 === stream }
+        enqueue(stream)
+    }
+
+    /// Lets all blocked streams try again. The peer may have asked us to stop, and the library says so only then.
+    mutating func retryBlocked() {
+        guard !blocked.isEmpty else { return }
+        let waiting = blocked
+        blocked.removeAll(keepingCapacity: true)
+        for stream in waiting {
+            stream.isBlocked = false
+            enqueue(stream)
+        }
     }
 
     /// The stream whose turn it is; those that have nothing to send or may not send fall out of the queue.

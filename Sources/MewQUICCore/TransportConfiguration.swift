@@ -57,5 +57,9 @@ package struct TransportConfiguration: Sendable {
     /// Largest UDP payload that path MTU discovery tries: 1500 bytes less an IPv6 and a UDP header.
     package var maxUDPPayload = 1_452
 
+    /// What path MTU discovery tries, in this order, each up to three times: Ethernet, PPPoE, fibre in Japan, common
+    /// tunnels, the smallest IPv6 MTU. Sizes are UDP payloads over IPv6.
+    package var probedPayloads: [UInt16] = [1_452, 1_444, 1_406, 1_342, 1_232]
+
     package init() {}
 }

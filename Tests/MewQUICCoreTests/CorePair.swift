@@ -106,6 +106,11 @@ final class CorePair {
         buffer.deallocate()
     }
 
+    func adopt(server: ConnectionCore) {
+        self.server = server
+        take(.server)
+    }
+
     func core(_ side: Side) -> ConnectionCore? {
         side == .client ? client : server
     }
@@ -206,4 +211,29 @@ final class CorePair {
     }
 
     var isEstablished: Bool { client.isEstablished && server?.isEstablished == true }
+}
+
+extension ConnectionCore {
+    func write(_ bytes: [UInt8], to stream: StreamCore) throws -> Int {
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, bytes.count), alignment: 1)
+        defer { copy.deallocate() }
+        copy.copyBytes(from: bytes)
+        return try write(UnsafeRawBufferPointer(rebasing: copy[..<bytes.count]), to: stream)
+    }
+}
+
+extension [ConnectionEvent] {
+    var opened: [StreamCore] {
+        compactMap { event in
+            guard case .opened(let stream) = event else { return nil }
+            return stream
+        }
+    }
+
+    var issued: [LocalConnectionID] {
+        compactMap { event in
+            guard case .issued(let id) = event else { return nil }
+            return id
+        }
+    }
 }

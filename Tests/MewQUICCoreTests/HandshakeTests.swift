@@ -67,7 +67,7 @@ struct HandshakeTests {
         #expect(pair.client.closure == nil)
         pair.now = later
         let stream = try #require(try pair.client.openStream(.bidirectional))
-        _ = try [1, 2, 3].withUnsafeBytes { (bytes) throws(QUICError) in try pair.client.write(bytes, to: stream) }
+        _ = try pair.client.write([1, 2, 3], to: stream)
         #expect(try pair.run { pair.server?.statistics.bytesReceived ?? 0 > 3_000 })
     }
 }
