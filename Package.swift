@@ -66,7 +66,7 @@ let testSupport: [Target] = [
     module("MewSim", ["MewBase", "MewLoop", "CSys"], path: "Tests/MewSim"),
     module(
         "MewTestSupport",
-        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewAgent", "MewSim", "CSQLite"],
+        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewAgent", "MewSim"],
         path: "Tests/MewTestSupport"),
 ]
 

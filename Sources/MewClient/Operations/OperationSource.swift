@@ -3,7 +3,7 @@ public import MewBase
 /// Makes operation IDs that only go up, whatever the wall clock says (spec/native-wire.md §2, `op_id`).
 ///
 /// The last ID is kept by the `ClientStore`, so that several processes of one state directory never go back.
-public struct OperationSource: Sendable, Equatable {
+public struct OperationSource: Sendable, Hashable {
     /// Nil until the first one.
     public private(set) var last: ULID?
 

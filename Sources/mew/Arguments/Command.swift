@@ -1,3 +1,5 @@
+import MewWire
+
 /// One command: its name, its table of words and options, and what it does.
 struct Command: Sendable {
     /// `["session", "rename"]` for `mew session rename`.

@@ -1,3 +1,5 @@
+import MewWire
+
 /// The surroundings of one command: where its state lives, what it prints to, who it can ask.
 struct CommandContext: Sendable {
     let home: String

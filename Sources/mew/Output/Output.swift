@@ -1,4 +1,5 @@
 import MewBase
+import MewWire
 
 /// Everything a command prints. For people: lines on standard output. With `--json`: one object per line there instead. Errors
 /// go to standard error as one sentence, and with `--json` also to standard output as an object (DESIGN §10).
@@ -31,12 +32,20 @@ struct Output: Sendable {
 }
 
 extension Output {
+    /// One object on a line of its own; silent without `--json`.
+    func json(_ object: JSONObject) {
+        guard isJSON else { return }
+        standard.write(JSON.object(object).text + "\n")
+    }
+
     func version(_ version: String) {
-        if isJSON { standard.write("{\"version\":\"\(version)\"}\n") } else { line("mew \(version)") }
+        json(["version": .string(version)])
+        line("mew \(version)")
     }
 
     /// Tells a failure in both places and returns its exit code.
     func failure(_ failure: CommandFailure) -> ExitCode {
+        json(failure.json)
         note(failure.sentence)
         return failure.exit
     }

@@ -1,0 +1,262 @@
+internal import MewBase
+public import MewWire
+
+/// Keeps one connection to one daemon: dials, says hello, attaches again after a loss, and backs off (NEEDS N-15: one owner of
+/// "reconnect" per peer).
+///
+/// Its owner runs `run()`, which returns when it is cancelled or `stop()` was called; everything it starts runs inside. The
+/// state is one value, `view`; what happens comes out of `subscribe()` in order. Methods that ask something of the daemon need
+/// a ready link and fail at once without one: a prompt is never queued behind an outage that nobody sees.
+public actor DaemonSupervisor {
+    let environment: ClientEnvironment
+    let deadlines: ClientDeadlines
+    /// Tried before what the registry knows, for this supervisor only.
+    private let extraRoutes: DialTarget?
+
+    public internal(set) var view: DaemonView
+    private var policy = ReconnectPolicy()
+    private var feeds: [UInt64: Feed<ClientEvent>] = [:]
+    private var nextFeed: UInt64 = 0
+    /// Reasons to give up a wait or an attempt: `retry()` and `stop()`.
+    private let interruptions = Feed<Interruption>(capacity: 8)
+    private var isStopped = false
+
+    // What lives as long as one connection.
+    var connection: Connection?
+    var waiters = Waiters()
+    /// Asked of stock daemons on the one channel there is; at most one at a time.
+    var stockOpening: Opening?
+    var channels: [SessionID: SessionChannel] = [:]
+    var generations: UInt64 = 0
+    /// Said just before a close with code 2.
+    var revocation: DaemonMessage.Revoked?
+
+    var operationWaiters: [OperationID: [Feed<Operation>]] = [:]
+    var ended = EndedOperations()
+    var ownOperations = OwnOperations()
+    var shownAlerts = AlertMemory()
+
+    enum Interruption: Sendable { case retry, stop }
+
+    struct Connection {
+        let link: any Link
+        let control: any MessageChannel
+        let ready: ReadyLink
+        /// Work that must run inside `run()`: reading a session channel, attaching one again.
+        let jobs: Feed<@Sendable () async -> Void>
+    }
+
+    /// - Parameter extraRoutes: addresses and relays that the user named for this command.
+    public init(
+        record: DaemonRecord, environment: ClientEnvironment, deadlines: ClientDeadlines = ClientDeadlines(),
+        extraRoutes: DialTarget? = nil
+    ) {
+        view = DaemonView(record: record)
+        self.environment = environment
+        self.deadlines = deadlines
+        self.extraRoutes = extraRoutes
+    }
+
+    // MARK: - Events
+
+    /// Everything that happens from now on. Read it or `finish()` it: an unread feed stops the reading of the connection.
+    public func subscribe(capacity: Int = Feed<ClientEvent>.usualCapacity) -> Feed<ClientEvent> {
+        nextFeed += 1
+        let feed = Feed<ClientEvent>(capacity: capacity)
+        feeds[nextFeed] = feed
+        return feed
+    }
+
+    /// Call with nothing left to decide: it suspends while a reader is slow.
+    func publish(_ event: ClientEvent) async {
+        for (number, feed) in feeds.sorted(by: { $0.key < $1.key }) {
+            if await feed.send(event) == false { feeds[number] = nil }
+        }
+    }
+
+    func enter(_ phase: LinkPhase) async {
+        guard view.phase != phase else { return }
+        view.phase = phase
+        await publish(.phase(phase))
+    }
+
+    // MARK: - What the owner says
+
+    /// Dials now: ends a wait, replaces a running attempt, leaves a refusal behind. Does nothing while the link is ready.
+    public func retry() async {
+        guard view.phase.readyLink == nil else { return }
+        policy.retried()
+        await interruptions.send(.retry)
+    }
+
+    /// Ends `run()`, with a goodbye to the daemon.
+    public func stop() async {
+        isStopped = true
+        connection?.jobs.finish()
+        await interruptions.send(.stop)
+    }
+
+    // MARK: - Life
+
+    public func run() async {
+        while !Task.isCancelled, !isStopped {
+            let end = await untilInterrupted { await self.connectAndServe() }
+            guard !Task.isCancelled, !isStopped else { break }
+            guard let end else { continue }  // replaced by a retry
+            await rest(after: policy.ended(end, entropy: environment.entropy))
+        }
+        await enter(.idle)
+        for feed in feeds.values { feed.finish() }
+        feeds = [:]
+    }
+
+    private func rest(after step: ReconnectPolicy.Step) async {
+        switch step {
+        case .stop:
+            isStopped = true
+        case .park(let refusal):
+            await enter(.parked(refusal))
+            _ = await interruptions.next()
+        case .dial(let wait, let trouble):
+            await enter(.waiting(wait, trouble))
+            let clock = environment.clock
+            await untilInterrupted { try? await clock.sleep(for: wait) }
+        }
+    }
+
+    /// Nil when `retry()` or `stop()` came first; the body is cancelled then.
+    @discardableResult
+    private func untilInterrupted<Value: Sendable>(
+        _ body: @escaping @Sendable () async -> Value
+    ) async -> Value? {
+        let interruptions = interruptions
+        return await withTaskGroup(of: Value?.self) { group in
+            group.addTask { await body() }
+            group.addTask {
+                _ = await interruptions.next()
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+    }
+
+    // MARK: - One connection
+
+    private func connectAndServe() async -> ConnectionEnd {
+        await enter(.dialing(failures: policy.failures))
+        let link: any Link
+        do throws(ConnectionEnd) {
+            link = try await dial()
+        } catch {
+            return error
+        }
+        do throws(ConnectionEnd) {
+            let (control, ready) = try await greet(link)
+            return await serve(link, control, ready)
+        } catch {
+            await link.close(code: .done, reason: "")
+            return error
+        }
+    }
+
+    private func dial() async throws(ConnectionEnd) -> any Link {
+        let dialer = environment.dialer
+        let target = view.record.target(
+            addresses: extraRoutes?.addresses ?? [], relays: extraRoutes?.relays ?? [])
+        let result = await within(deadlines.dial, on: environment.clock) { () -> Result<any Link, DialError> in
+            do throws(DialError) {
+                return .success(try await dialer.dial(target))
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch result {
+        case .success(let link): return link
+        case .failure(let error): throw ConnectionEnd(error)
+        case nil:
+            let routes = target.addresses.map {
+                DialError.Attempt(route: .direct($0), outcome: "no answer in \(deadlines.dial.components.seconds) s")
+            }
+            throw .trouble(.unreachable(routes))
+        }
+    }
+
+    private func serve(_ link: any Link, _ control: any MessageChannel, _ ready: ReadyLink) async -> ConnectionEnd {
+        let jobs = Feed<@Sendable () async -> Void>(capacity: 64)
+        connection = Connection(link: link, control: control, ready: ready, jobs: jobs)
+        await becameReady(link, ready)
+        let closure = await withTaskGroup(of: LinkClosure?.self) { group in
+            group.addTask {
+                let closure = await link.closed()
+                jobs.finish()
+                return closure
+            }
+            group.addTask {
+                await self.readControl(control, ready)
+                jobs.finish()
+                return nil
+            }
+            for await job in jobs {
+                group.addTask {
+                    await job()
+                    return nil
+                }
+            }
+            await link.close(code: .done, reason: "")  // the first to close wins: a no-op after the peer's
+            var closure: LinkClosure?
+            for await next in group { closure = closure ?? next }
+            return closure
+        }
+        await lostConnection()
+        let end = ConnectionEnd(closure ?? .local(.done))
+        guard case .refusal(.revoked) = end, let revocation else { return end }
+        return .refusal(.revoked(at: revocation.at, reason: revocation.reasonText))
+    }
+
+    private func becameReady(_ link: any Link, _ ready: ReadyLink) async {
+        let proof = environment.wallClock()
+        let path = await link.status().path
+        await remember { record in
+            record.token = nil
+            record.scope = ready.scope ?? record.scope
+            record.lastProof = proof
+            switch path {
+            case .direct(let address): record.prefer(address)
+            case .relay(let url): record.prefer(relay: url)
+            }
+        }
+        await enter(.ready(ready))
+        try? await send(.ping)
+        await reattachAll()
+        await queryUnsettled()
+    }
+
+    /// Changes what is known about the daemon, here and in the store. A store that fails costs the memory, not the link.
+    func remember(_ change: @escaping @Sendable (inout DaemonRecord) -> Void) async {
+        change(&view.record)
+        let node = view.record.node
+        do throws(ClientStoreError) {
+            try await environment.store.update { $0.registry.update(node, change) }
+        } catch {
+            environment.diagnostics.record(
+                Diagnostic(
+                    .warning, "client", "record_not_saved", "what is known about a daemon was not saved: \(error)"))
+        }
+    }
+
+    private func lostConnection() async {
+        connection = nil
+        waiters.failAll(ClientError(.unreachable, "the connection was lost"))
+        stockOpening?.feed.finish()
+        stockOpening = nil
+        for id in channels.keys.sorted(by: { $0.text < $1.text }) { await lostChannel(of: id) }
+        for id in view.operations.keys.sorted() { await advance(id) { $0.channelLost() } }
+    }
+
+    /// The connection answered: the next loss starts from a short wait.
+    func answered() {
+        policy.answered()
+    }
+}

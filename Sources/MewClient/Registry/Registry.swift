@@ -1,0 +1,89 @@
+public import MewIdentity
+
+/// The daemons this device knows, in the order they were added. A value: `ClientStore` keeps it.
+public struct Registry: Hashable, Sendable {
+    public private(set) var daemons: [DaemonRecord] = []
+
+    /// A person has a few; a script gone wrong must not fill the disk.
+    public static let maxDaemons = 256
+
+    public init() {}
+
+    /// Daemons that were stored: already unique.
+    init(_ daemons: [DaemonRecord]) {
+        self.daemons = Array(daemons.prefix(Self.maxDaemons))
+    }
+
+    public enum Refusal: Error, Hashable, Sendable {
+        case full
+        case unknown
+        /// Another daemon has this name.
+        case nameTaken(String)
+        /// The name cannot be told from an option, a list number or a node ID.
+        case unusableName(String)
+    }
+
+    public subscript(node: NodeID) -> DaemonRecord? { daemons.first { $0.node == node } }
+
+    public func named(_ name: String) -> DaemonRecord? {
+        daemons.first { $0.name == name } ?? onlyOne(daemons.filter { $0.name.lowercased() == name.lowercased() })
+    }
+
+    private func onlyOne(_ matches: [DaemonRecord]) -> DaemonRecord? { matches.count == 1 ? matches[0] : nil }
+
+    /// Adds a daemon, or brings a known one up to date: what is new replaces, what is absent stays.
+    ///
+    /// A name that is taken gets a number (`desk-2`).
+    @discardableResult
+    public mutating func add(_ record: DaemonRecord, renames: Bool = false) throws(Refusal) -> DaemonRecord {
+        if let index = daemons.firstIndex(where: { $0.node == record.node }) {
+            merge(record, at: index, renames: renames)
+            return daemons[index]
+        }
+        guard daemons.count < Self.maxDaemons else { throw .full }
+        var added = record
+        added.name = unique(DaemonName.usable(record.name, for: record.node), except: nil)
+        daemons.append(added)
+        return added
+    }
+
+    private mutating func merge(_ record: DaemonRecord, at index: Int, renames: Bool) {
+        if renames {
+            daemons[index].name = unique(DaemonName.usable(record.name, for: record.node), except: record.node)
+        }
+        for address in record.addresses.reversed() { daemons[index].prefer(address) }
+        for relay in record.relays.reversed() { daemons[index].prefer(relay: relay) }
+        daemons[index].token = record.token ?? daemons[index].token
+        daemons[index].scope = record.scope ?? daemons[index].scope
+    }
+
+    private func unique(_ name: String, except node: NodeID?) -> String {
+        let taken = Set(daemons.filter { $0.node != node }.map { $0.name.lowercased() })
+        guard taken.contains(name.lowercased()) else { return name }
+        // Terminates: there are at most `maxDaemons` taken names.
+        var number = 2
+        while taken.contains("\(name.prefix(58))-\(number)".lowercased()) { number += 1 }
+        return "\(name.prefix(58))-\(number)"
+    }
+
+    public mutating func rename(_ node: NodeID, to name: String) throws(Refusal) {
+        guard let index = daemons.firstIndex(where: { $0.node == node }) else { throw .unknown }
+        guard DaemonName.usable(name, for: node) == name else { throw .unusableName(name) }
+        guard unique(name, except: node) == name else { throw .nameTaken(name) }
+        daemons[index].name = name
+    }
+
+    @discardableResult
+    public mutating func forget(_ node: NodeID) throws(Refusal) -> DaemonRecord {
+        guard let index = daemons.firstIndex(where: { $0.node == node }) else { throw .unknown }
+        return daemons.remove(at: index)
+    }
+
+    /// Changes what is known about a daemon; one that was forgotten meanwhile stays forgotten.
+    public mutating func update(_ node: NodeID, _ change: (inout DaemonRecord) -> Void) {
+        guard let index = daemons.firstIndex(where: { $0.node == node }) else { return }
+        let name = daemons[index].name
+        change(&daemons[index])
+        daemons[index].name = name
+    }
+}

@@ -1,0 +1,25 @@
+internal import MewWire
+
+/// The channel of an attached session; on stock links the one channel of the connection.
+struct SessionChannel {
+    let channel: any MessageChannel
+    /// Tells a channel from the one that replaced it: what still arrives on the old one is not the session's any more.
+    let generation: UInt64
+}
+
+/// A session that is being opened: what was asked, and who waits for it to be live.
+struct Opening {
+    enum Ask {
+        case attach(SessionID)
+        case new(OperationID?)
+    }
+
+    let ask: Ask
+    /// Gets one element: the session, live; or why not.
+    let feed: Feed<Result<SessionID, ClientError>>
+
+    init(_ ask: Ask) {
+        self.ask = ask
+        feed = Feed(capacity: 1)
+    }
+}

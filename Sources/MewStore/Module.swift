@@ -1,0 +1,1 @@
+// The SQLite store, an actor on its own blocking loop.

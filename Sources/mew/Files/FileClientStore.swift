@@ -1,0 +1,90 @@
+import MewBase
+import MewClient
+import MewIdentity
+import MewLoop
+
+/// The client records of a state directory: `client.json`, replaced as a whole, and `client.lock`, held while it is being
+/// changed, so that several processes can use one directory (DESIGN §4).
+///
+/// Pinned to a loop for blocking work: syncing a file takes milliseconds.
+actor FileClientStore: ClientStore {
+    nonisolated let unownedExecutor: UnownedSerialExecutor
+    private let loop: BlockingLoop
+    private let directory: PrivateDirectory
+
+    init(directory: PrivateDirectory, loop: BlockingLoop) {
+        self.directory = directory
+        self.loop = loop
+        unownedExecutor = loop.asUnownedSerialExecutor()
+    }
+
+    private static let file = "client.json"
+    private static let lock = "client.lock"
+    /// 256 daemons and 1,000 operations are about 300 KiB.
+    private static let maxBytes = 4 << 20
+    /// Others hold the lock for the time of one write; a stopped process may hold it for ever.
+    private static let lockPatience: Duration = .seconds(5)
+
+    func records() throws(ClientStoreError) -> ClientRecords {
+        let path = directory.file(Self.file)
+        let bytes: [UInt8]?
+        do throws(SystemError) {
+            bytes = try directory.read(Self.file, maxBytes: Self.maxBytes)
+        } catch {
+            throw .unreadable(path: path, cause: error.words)
+        }
+        guard let bytes else { return ClientRecords() }
+        do throws(StoredFormError) {
+            return try ClientRecords(stored: bytes)
+        } catch {
+            throw .damaged(path: path, problem: error.description)
+        }
+    }
+
+    func update<Value: Sendable>(
+        _ change: @Sendable (inout ClientRecords) throws(ClientStoreError) -> Value
+    ) async throws(ClientStoreError) -> Value {
+        let lock = try await takeLock()
+        defer { _ = lock }
+        var records = try records()
+        let old = records
+        let value = try change(&records)
+        guard records != old else { return value }
+        do throws(SystemError) {
+            try directory.write(records.stored, to: Self.file, entropy: SystemEntropy())
+        } catch {
+            throw Self.storeError(error, path: directory.file(Self.file))
+        }
+        return value
+    }
+
+    /// Asks again every few milliseconds instead of waiting in the kernel, where nothing could end the wait.
+    private func takeLock() async throws(ClientStoreError) -> FileLock {
+        let deadline = loop.now.advanced(by: Self.lockPatience)
+        while true {
+            do throws(SystemError) {
+                return try directory.lock(Self.lock, waiting: false)
+            } catch {
+                let mayWait = error.kind == .busy && loop.now < deadline
+                let slept = mayWait ? (try? await LoopClock(loop).sleep(for: .milliseconds(5))) != nil : false
+                guard slept else { throw Self.storeError(error, path: directory.file(Self.lock)) }
+            }
+        }
+    }
+
+    private static func storeError(_ error: SystemError, path: String) -> ClientStoreError {
+        switch error.kind {
+        case .readOnly, .permissionDenied: .readOnly(path: path)
+        case .busy: .notSaved(path: path, cause: "another mew process holds the lock")
+        default: .notSaved(path: path, cause: error.words)
+        }
+    }
+}
+
+extension SystemError {
+    /// What the system said, without what we were doing.
+    var words: String {
+        let parts = description.split(separator: ": ")
+        return parts.last.map(String.init) ?? description
+    }
+}

@@ -1,0 +1,231 @@
+import MewBase
+import MewIdentity
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import MewClient
+
+@Suite("The connection to a daemon")
+struct ConnectionTests {
+    @Test("hello, ready, and the pong's version is kept", arguments: [ApplicationProtocol.native, .stock])
+    func hello(applicationProtocol: ApplicationProtocol) async throws {
+        let stage = Stage(protocols: [applicationProtocol])
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            let hello = try await link.welcome(version: "0.2.0")
+            #expect(hello.deviceName == "laptop")
+            #expect(hello.capabilities == (applicationProtocol == .native ? ["ops", "resume", "desk"] : nil))
+            let phase = try await feed.phase { $0.readyLink != nil }
+            #expect(phase.readyLink?.scope == .control)
+            #expect(phase.readyLink?.applicationProtocol == applicationProtocol)
+            while await stage.store.records().registry[stage.record.node]?.version != "0.2.0" { await Task.yield() }
+        }
+    }
+
+    @Test("the token is sent once and forgotten after the first remote_ready")
+    func tokenIsForgotten() async throws {
+        let stage = Stage(token: "mew_secret")
+        try await stage.run { feed in
+            #expect(try await stage.accept().welcome().token == "mew_secret")
+            try await feed.ready()
+            #expect(await stage.store.records().registry[stage.record.node]?.token == nil)
+            stage.daemon.breakLinks()
+            try await feed.phase { if case .waiting = $0 { true } else { false } }
+            await stage.clock.sleeper(for: .seconds(1))
+            stage.clock.advance(by: .seconds(1))
+            #expect(try await stage.accept().welcome().token == nil)
+        }
+    }
+
+    @Test("back-off grows with each failure, and a pong resets it")
+    func backOff() async throws {
+        let stage = Stage()
+        stage.daemon.stopListening()
+        try await stage.run { feed in
+            for seconds in [1, 2, 4] {
+                let phase = try await feed.phase { if case .waiting = $0 { true } else { false } }
+                guard case .waiting(let wait, .unreachable) = phase else { throw FakeDaemonError("\(phase)") }
+                #expect(wait == .seconds(seconds))
+                await stage.clock.sleeper(for: .seconds(seconds))
+                if seconds == 4 { stage.daemon.listen() }
+                stage.clock.advance(by: .seconds(seconds))
+            }
+            try await stage.accept().welcome()
+            while await stage.supervisor.view.record.version != "9.9" { await Task.yield() }
+            stage.daemon.breakLinks()
+            let phase = try await feed.phase { if case .waiting = $0 { true } else { false } }
+            guard case .waiting(.seconds(1), .lost) = phase else { throw FakeDaemonError("\(phase)") }
+        }
+    }
+
+    @Test(
+        "a refusal parks: no dial follows until somebody retries",
+        arguments: [
+            (CloseCode.unauthorized, ConnectionRefusal.unauthorized("no")),
+            (.revoked, .revoked(at: nil, reason: "no")), (.pairingRefused, .pairingRefused("no")),
+            (.protocolViolation, .incompatible("no")),
+        ])
+    func parks(code: CloseCode, refusal: ConnectionRefusal) async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            _ = try await link.control.receive()
+            await link.link.close(code: code, reason: "no")
+            #expect(try await feed.phase { if case .parked = $0 { true } else { false } } == .parked(refusal))
+            stage.clock.advance(by: .seconds(3_600))
+            await stage.supervisor.retry()
+            try await stage.accept().welcome()
+            try await feed.ready()
+        }
+    }
+
+    @Test("what the daemon said before it closed is the reason that is shown")
+    func complaint() async throws {
+        let stage = Stage(token: "mew_old")
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            _ = try await link.control.receive()
+            try await link.control.send(.error(DaemonMessage.ErrorReply(message: "this code was used already")))
+            await link.link.close(code: .pairingRefused, reason: "pairing refused")
+            #expect(
+                try await feed.phase { if case .parked = $0 { true } else { false } }
+                    == .parked(.pairingRefused("this code was used already")))
+        }
+    }
+
+    @Test("a revoked device learns when and why")
+    func revoked() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            _ = try await link.control.receive()
+            try await link.control.send(
+                .revoked(DaemonMessage.Revoked(at: WallTime(milliseconds: 77), reason: "lost phone")))
+            await link.link.close(code: .revoked, reason: "revoked")
+            #expect(
+                try await feed.phase { if case .parked = $0 { true } else { false } }
+                    == .parked(.revoked(at: WallTime(milliseconds: 77), reason: "lost phone")))
+        }
+    }
+
+    @Test("an announced absence is waited for exactly, without back-off")
+    func plannedAbsence() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            await link.link.close(code: .shuttingDown, reason: "restarting, back in 7 s")
+            #expect(
+                try await feed.phase { if case .waiting = $0 { true } else { false } }
+                    == .waiting(.seconds(7), .restarting(.seconds(7))))
+            await stage.clock.sleeper(for: .seconds(7))
+            stage.clock.advance(by: .seconds(7))
+            try await stage.accept().welcome()
+        }
+    }
+
+    @Test("an explicit retry ends the wait")
+    func retryEndsTheWait() async throws {
+        let stage = Stage()
+        stage.daemon.stopListening()
+        try await stage.run { feed in
+            try await feed.phase { if case .waiting = $0 { true } else { false } }
+            stage.daemon.listen()
+            await stage.supervisor.retry()
+            try await stage.accept().welcome()
+            try await feed.ready()
+        }
+    }
+
+    @Test("a hello that nobody answers is given up after ten seconds, and not before")
+    func helloDeadline() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            _ = try await link.control.receive()
+            await stage.clock.sleeper(for: .seconds(10))
+            stage.clock.advance(by: .milliseconds(9_999))
+            stage.clock.advance(by: .milliseconds(1))
+            let phase = try await feed.phase { if case .waiting = $0 { true } else { false } }
+            guard case .waiting(_, .lost(let how)) = phase else { throw FakeDaemonError("\(phase)") }
+            #expect(how == "it did not answer the hello in 10 s")
+        }
+    }
+
+    @Test("without a token both sides show the same six digits while a person decides")
+    func pairingDigits() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            _ = try await link.control.receive()
+            try await link.control.send(.pairPending(DaemonMessage.PairPending(expiresInSeconds: 120)))
+            let exported = try await link.link.export(label: PairingDigits.label, byteCount: 8)
+            #expect(
+                try await feed.phase { if case .pairing = $0 { true } else { false } }
+                    == .pairing(digits: PairingDigits.text(exported), expiresInSeconds: 120))
+            stage.clock.advance(by: .seconds(100))
+            try await link.control.send(
+                .remoteReady(DaemonMessage.RemoteReady(scope: .observe, capabilities: ["ops", "resume", "desk"])))
+            #expect(try await feed.phase { $0.readyLink != nil }.readyLink?.scope == .observe)
+        }
+    }
+
+    @Test("digits are the exported number modulo a million, with its zeros")
+    func digits() {
+        #expect(PairingDigits.text([0, 0, 0, 0, 0, 0, 0, 7]) == "000007")
+        #expect(PairingDigits.text([0, 0, 0, 0, 0, 0x0f, 0x42, 0x41]) == "000001")
+        #expect(PairingDigits.text([UInt8](repeating: 0xff, count: 8)) == "551615")
+    }
+
+    @Test("a daemon without the mandatory capabilities is left with code 4")
+    func capabilities() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            _ = try await link.control.receive()
+            try await link.control.send(
+                .remoteReady(DaemonMessage.RemoteReady(scope: .control, capabilities: ["ops", "future"])))
+            let closure = await link.link.closed()
+            #expect(
+                closure
+                    == .peer(.protocolViolation, reason: "the daemon cannot do resume, desk; update it"))
+            try await feed.phase { if case .parked(.incompatible) = $0 { true } else { false } }
+        }
+    }
+
+    @Test("a stock daemon without --remote refuses the hello and serves us all the same, as a phone")
+    func legacy() async throws {
+        let stage = Stage(protocols: [.stock])
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            _ = try await link.control.receive()
+            try await link.control.send(
+                .error(
+                    DaemonMessage.ErrorReply(message: "remote authentication is only available over iroh")))
+            let ready = try await feed.phase { $0.readyLink != nil }.readyLink
+            #expect(ready?.scope == nil)
+            #expect(ready?.clientKind == .mobile)
+        }
+    }
+
+    @Test("messages of unknown types and broken ones are skipped, counted, and end nothing")
+    func skips() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            try await link.control.send(text: "{\"type\":\"from_the_future\",\"x\":1}")
+            try await link.control.send(text: "{\"type\":\"session_list\"}")
+            try await link.control.send(text: "not json")
+            async let sessions = stage.supervisor.listSessions()
+            let request = try await link.control.receive()
+            try await link.control.send(
+                .sessionList(DaemonMessage.SessionList(sessions: [])), ref: request.ref)
+            #expect(try await sessions.isEmpty)
+            #expect(await stage.supervisor.view.skippedMessages == 3)
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import MewBase
+import MewIdentity
+import MewWire
+import Testing
+
+@testable import MewClient
+
+@Suite("The daemons this device knows")
+struct RegistryTests {
+    private func node(_ seed: UInt64) -> NodeID {
+        SecretKey.generate(entropy: SeededEntropy(seed: seed)).node
+    }
+
+    private func record(_ seed: UInt64, _ name: String, addresses: [SocketAddress] = []) -> DaemonRecord {
+        DaemonRecord(node: node(seed), name: name, addresses: addresses, addedAt: WallTime(milliseconds: 1))
+    }
+
+    @Test("names are unique whatever their case, and cleaned")
+    func names() throws {
+        var registry = Registry()
+        let names = try ["Desk", "desk", "DESK", "\u{1B}[2Jx", "", "7", "--json", " lab "].enumerated().map {
+            try registry.add(record(UInt64($0.offset), $0.element)).name
+        }
+        #expect(names[..<3] == ["Desk", "desk-2", "DESK-3"])
+        #expect(names[3] == "\u{FFFD}[2Jx")
+        #expect(names[4] == String(node(4).z32.prefix(8)))
+        #expect(names[5...] == ["node-7", "json", "lab"])
+    }
+
+    @Test("a name that reads as a node ID is not kept as one")
+    func nodeIDAsName() throws {
+        var registry = Registry()
+        #expect(try registry.add(record(1, node(9).z32)).name.hasPrefix("node-"))
+    }
+
+    @Test("adding a known daemon brings it up to date and keeps its name")
+    func merges() throws {
+        var registry = Registry()
+        let (old, new) = (SocketAddress.loopback(port: 1), SocketAddress.loopback(port: 2))
+        try registry.add(record(1, "desk", addresses: [old]))
+        #expect(try registry.add(record(1, "other", addresses: [new])).name == "desk")
+        #expect(registry.daemons.count == 1)
+        #expect(registry[node(1)]?.addresses == [new, old])
+        #expect(try registry.add(record(1, "other"), renames: true).name == "other")
+    }
+
+    @Test("at most 256 daemons, and at most eight addresses each, the newest first")
+    func bounds() throws {
+        var registry = Registry()
+        for seed in 0..<UInt64(Registry.maxDaemons) { try registry.add(record(seed, "d")) }
+        #expect(throws: Registry.Refusal.full) { try registry.add(record(9_999, "d")) }
+        try registry.add(record(0, "d"))
+        for port in UInt16(1)...9 { registry.update(node(0)) { $0.prefer(.loopback(port: port)) } }
+        #expect(registry[node(0)]?.addresses.map(\.port) == [9, 8, 7, 6, 5, 4, 3, 2])
+    }
+
+    @Test("renaming refuses a taken name and one that means something else")
+    func renames() throws {
+        var registry = Registry()
+        try registry.add(record(1, "desk"))
+        try registry.add(record(2, "lab"))
+        #expect(throws: Registry.Refusal.nameTaken("LAB")) { try registry.rename(node(1), to: "LAB") }
+        #expect(throws: Registry.Refusal.unusableName("12")) { try registry.rename(node(1), to: "12") }
+        #expect(throws: Registry.Refusal.unknown) { try registry.rename(node(3), to: "x") }
+        try registry.rename(node(1), to: "Desk")
+        #expect(registry.named("desk")?.node == node(1))
+    }
+
+    @Test("forgetting a daemon forgets what was asked of it")
+    func forgets() throws {
+        var records = ClientRecords()
+        try records.registry.add(record(1, "desk"))
+        let wall = WallTime(milliseconds: 5)
+        let entropy = SeededEntropy(seed: 3)
+        _ = records.begin(.prompt, at: node(1), session: nil, wall: wall, entropy: entropy)
+        _ = records.begin(.prompt, at: node(2), session: nil, wall: wall, entropy: entropy)
+        #expect(try records.forget(node(1)).name == "desk")
+        #expect(records.operations.map(\.daemon) == [node(2)])
+        #expect(records.registry.named("desk") == nil)
+    }
+}
+
+@Suite("What a client keeps between runs")
+struct ClientRecordsTests {
+    private let entropy = SeededEntropy(seed: 7)
+    private let daemon = SecretKey.generate(entropy: SeededEntropy(seed: 1)).node
+
+    private func begin(_ records: inout ClientRecords, _ kind: MewClient.Operation.Kind) throws -> MewClient.Operation {
+        let begun = records.begin(
+            kind, at: daemon, session: SessionID("sess_1"), wall: WallTime(milliseconds: 7), entropy: entropy)
+        return try #require(begun)
+    }
+
+    @Test("everything survives being stored")
+    func roundTrip() throws {
+        var records = ClientRecords()
+        try records.registry.add(
+            DaemonRecord(
+                node: daemon, name: "desk", addresses: [.loopback(port: 7_842)], relays: ["https://relay.example/"],
+                scope: .control, token: "mew_x", version: "0.1", lastProof: WallTime(milliseconds: 9),
+                addedAt: WallTime(milliseconds: 8)))
+        var operation = try begin(&records, .prompt)
+        operation.state = .delivered(TurnID(ULID(high: 1, low: 2)))
+        records.record(operation)
+        #expect(try ClientRecords(stored: records.stored) == records)
+        #expect(try ClientRecords(stored: ClientRecords().stored) == ClientRecords())
+    }
+
+    @Test("an operation that is over is not kept, and one that was dropped does not come back")
+    func ended() throws {
+        var records = ClientRecords()
+        var operation = try begin(&records, .cancel)
+        records.drop(operation.id)
+        operation.state = .stored
+        records.record(operation)
+        #expect(records.operations.isEmpty)
+        for over in [Operation.State.settled(nil), .refused(.busy, message: ""), .absent] {
+            var next = try begin(&records, .cancel)
+            next.state = over
+            records.record(next)
+        }
+        #expect(records.operations.isEmpty)
+    }
+
+    @Test("the thousand-and-first waiting operation is refused")
+    func bound() {
+        var records = ClientRecords()
+        let wall = WallTime(milliseconds: 7)
+        for _ in 0..<ClientRecords.maxOperations {
+            let begun = records.begin(.prompt, at: daemon, session: nil, wall: wall, entropy: entropy)
+            #expect(begun != nil)
+        }
+        let surplus = records.begin(.prompt, at: daemon, session: nil, wall: wall, entropy: entropy)
+        #expect(surplus == nil)
+    }
+
+    @Test("damaged bytes and a newer format are refused by name")
+    func refuses() {
+        func problem(_ text: String) -> String? {
+            #expect(throws: StoredFormError.self) { _ = try ClientRecords(stored: Array(text.utf8)) }?.description
+        }
+        #expect(problem("{") != nil)
+        #expect(problem("{}") == "format is missing")
+        #expect(
+            problem("{\"format\":2,\"daemons\":[],\"operations\":[]}")
+                == "format is 2, but this program knows formats up to 1")
+    }
+}
+
+@Suite("How far an operation got")
+struct OperationTests {
+    @Test("losing the channel makes only what has no receipt unknown")
+    func channelLost() throws {
+        let daemon = SecretKey.generate(entropy: SeededEntropy(seed: 1)).node
+        let states: [(Operation.State, Operation.State)] = [
+            (.sending, .unknown), (.stored, .stored), (.delivered(nil), .delivered(nil)),
+            (.settled(.completed), .settled(.completed)), (.unknown, .unknown), (.absent, .absent),
+            (.refused(.busy, message: ""), .refused(.busy, message: "")),
+        ]
+        for (before, after) in states {
+            var operation = Operation(
+                id: OperationID(ULID(high: 1, low: 1)), daemon: daemon, session: nil, kind: .prompt, state: before,
+                begun: WallTime(milliseconds: 0))
+            operation.channelLost()
+            #expect(operation.state == after)
+        }
+    }
+}
