@@ -151,3 +151,8 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
 
     package var description: String { path.isEmpty ? reason : "\(path): \(reason)" }
 }
+
+/// What we may do with a path.
+package enum FileAccess {
+    package static func canExecute(_ path: String) -> Bool { access(path, X_OK) == 0 }
+}
