@@ -1,0 +1,314 @@
+import MewBase
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import MewClient
+
+private let id = SessionID("sess_1")!  // a literal that is one
+private let epoch = Epoch(ULID(high: 1, low: 1))
+
+@Suite("Sessions over a link")
+struct SessionTests {
+    /// A stage with a ready native link, attached to `id` at event `head`.
+    private func attached(
+        _ stage: Stage, _ feed: Feed<ClientEvent>, head: UInt64 = 0
+    ) async throws -> (FakeLink, FakeChannel) {
+        let link = try await stage.accept()
+        try await link.welcome()
+        try await feed.ready()
+        async let attached: Void = stage.supervisor.attach(id)
+        let channel = try await link.channel()
+        guard case .attachSession(let attach) = try await channel.receive().message else {
+            throw FakeDaemonError("no attach")
+        }
+        #expect(attach.afterSequence == nil)
+        try await channel.attach(id, epoch: epoch, head: head)
+        try await attached
+        return (link, channel)
+    }
+
+    private func reconnect(_ stage: Stage, _ feed: Feed<ClientEvent>) async throws -> FakeLink {
+        stage.daemon.breakLinks()
+        try await feed.phase { if case .waiting = $0 { true } else { false } }
+        await stage.clock.sleeper(for: .seconds(1))
+        stage.clock.advance(by: .seconds(1))
+        let link = try await stage.accept()
+        try await link.welcome()
+        return link
+    }
+
+    private func failureOfAttach(_ stage: Stage) async -> ClientError? {
+        do throws(ClientError) {
+            try await stage.supervisor.attach(id)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func event(_ text: String) -> DaemonMessage { .errorEvent(DaemonMessage.ErrorEvent(message: text)) }
+
+    @Test("after a loss the session goes on after the last event, and nothing is shown twice")
+    func resumes() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let (_, channel) = try await attached(stage, feed, head: 4)
+            try await channel.send(event("five"), session: id, seq: 5)
+            _ = try await feed.sessionEvent { $0.frame.message == event("five") }
+            let link = try await reconnect(stage, feed)
+            let again = try await link.channel()
+            guard case .attachSession(let attach) = try await again.receive().message else {
+                throw FakeDaemonError("no attach")
+            }
+            #expect(attach.afterSequence == SequenceNumber(5))
+            #expect(attach.epoch == epoch)
+            try await again.send(
+                .sessionReady(DaemonMessage.SessionReady(sessionID: id, epoch: epoch, resume: .replay)))
+            try await again.send(event("five"), session: id, seq: 5)
+            try await again.send(event("six"), session: id, seq: 6)
+            try await again.send(.caughtUp(DaemonMessage.CaughtUp(sessionID: id, sequence: SequenceNumber(6))))
+            let next = try await feed.sessionEvent { $0.frame.message.kind == .errorEvent }
+            #expect(next.frame.message == event("six"))
+            #expect(next.isLive == false)
+            try await feed.sessionPhase(.live)
+        }
+    }
+
+    @Test("a gap is answered with resume_session on the same channel")
+    func gap() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let (_, channel) = try await attached(stage, feed, head: 2)
+            try await channel.send(.gap(DaemonMessage.Gap(sessionID: id, afterSequence: SequenceNumber(9))))
+            guard case .resumeSession(let resume) = try await channel.receive().message else {
+                throw FakeDaemonError("no resume")
+            }
+            #expect(resume.afterSequence == SequenceNumber(2))
+        }
+    }
+
+    @Test("a session that is unknown is a failed attach with its code, and leaves nothing behind")
+    func unknownSession() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            async let failure = failureOfAttach(stage)
+            let channel = try await link.channel()
+            _ = try await channel.receive()
+            try await channel.send(
+                .error(DaemonMessage.ErrorReply(message: "there is no such session", code: .unknownSession)))
+            #expect(await failure == ClientError(.unknownSession, "there is no such session"))
+            #expect(await stage.supervisor.view.attached.isEmpty)
+        }
+    }
+
+    @Test("a prompt moves from sending to settled by its receipts, and its echo is known by op_id")
+    func receipts() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let (_, channel) = try await attached(stage, feed)
+            let operation = try await stage.supervisor.prompt("hi", in: id)
+            let frame = try await channel.receive()
+            #expect(frame.operation == operation)
+            #expect(frame.message == .prompt(ClientMessage.Prompt(text: "hi")))
+            #expect(await stage.store.records().operations.map(\.id) == [operation])
+            let steps: [(ReceiptState, MewClient.Operation.State)] = [
+                (.stored, .stored), (.started, .delivered(nil)), (.stored, .delivered(nil)), (.done, .settled(.failed)),
+            ]
+            for (receipt, state) in steps {
+                try await channel.receipt(operation, receipt, result: receipt == .done ? .failed : nil)
+                guard receipt != .stored || state == .stored else { continue }  // going back is no news
+                _ = try await feed.operation { $0.id == operation && $0.state == state }
+            }
+            #expect(await stage.store.records().operations.isEmpty)
+            for (own, op) in [(true, operation), (false, OperationID(ULID(high: 8, low: 8)))] {
+                try await channel.send(
+                    .userMessage(DaemonMessage.UserMessage(text: "hi", operation: op)), session: id,
+                    seq: own ? 1 : 2)
+                #expect(
+                    try await feed.sessionEvent { $0.frame.message.kind == .userMessage }.isOwnEcho == own)
+            }
+        }
+    }
+
+    @Test("a prompt whose channel is lost before a receipt is unknown, is asked about and never sent again")
+    func unknownDelivery() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let (_, channel) = try await attached(stage, feed)
+            let operation = try await stage.supervisor.prompt("hi", in: id)
+            _ = try await channel.receive()
+            let link = try await reconnect(stage, feed)
+            #expect(await stage.store.records().operations.map(\.state) == [.unknown])
+            guard case .receiptQuery(let query) = try await link.control.receive().message else {
+                throw FakeDaemonError("no query")
+            }
+            #expect(query.operations == [operation])
+            #expect(query.settle == false)
+            try await link.control.receipt(operation, .absent)
+            _ = try await feed.operation { $0.id == operation && $0.state == .absent }
+            let again = try await link.channel()
+            _ = try await again.receive()
+            try await again.attach(id, epoch: epoch)
+            try await feed.sessionPhase(.live)
+            await stage.supervisor.stop()
+            let rest = try? await again.receive()
+            #expect(rest == nil, "nothing was sent again")
+        }
+    }
+
+    @Test("what had a receipt stays stored over a loss, and the query after the turn tells its end")
+    func storedSurvives() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let (_, channel) = try await attached(stage, feed)
+            let operation = try await stage.supervisor.prompt("hi", in: id)
+            _ = try await channel.receive()
+            try await channel.receipt(operation, .started)
+            _ = try await feed.operation { $0.state == .delivered(nil) }
+            let link = try await reconnect(stage, feed)
+            let again = try await link.channel()
+            _ = try await again.receive()
+            _ = try await link.control.receive()  // the query of the reconnect
+            try await link.control.receipt(operation, .started)
+            try await again.attach(id, epoch: epoch)
+            try await feed.sessionPhase(.live)
+            try await again.send(
+                .sessionActivityChanged(
+                    DaemonMessage.SessionActivityChanged(sessionID: id, activity: .idle)), session: id, seq: 1)
+            guard case .receiptQuery = try await link.control.receive().message else {
+                throw FakeDaemonError("no query")
+            }
+            try await link.control.receipt(operation, .done, result: .completed)
+            _ = try await feed.operation { $0.state == .settled(.completed) }
+        }
+    }
+
+    @Test("a refused prompt says why")
+    func refused() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let (_, channel) = try await attached(stage, feed)
+            let operation = try await stage.supervisor.prompt("hi", in: id)
+            try await channel.receipt(operation, .refused, code: .leaseHeld)
+            let refused = try await feed.operation(\.isOver)
+            guard case .refused(.leaseHeld, _) = refused.state else { throw FakeDaemonError("\(refused)") }
+        }
+    }
+
+    @Test("nothing is sent, and nothing is queued, while there is no link")
+    func offline() async throws {
+        let stage = Stage()
+        stage.daemon.stopListening()
+        try await stage.run { feed in
+            try await feed.phase { if case .waiting = $0 { true } else { false } }
+            await #expect(throws: ClientError.self) { try await stage.supervisor.prompt("hi", in: id) }
+            #expect(await stage.store.records().operations.isEmpty)
+        }
+    }
+
+    @Test("an operation that cannot be recorded is not sent")
+    func recordFirst() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            _ = try await attached(stage, feed)
+            await stage.store.fail(with: .readOnly(path: "client.json"))
+            await #expect(throws: ClientError(.directoryReadOnly, "cannot write to client.json: it is read-only")) {
+                try await stage.supervisor.prompt("hi", in: id)
+            }
+        }
+    }
+
+    @Test("an answer carries the digest of what was displayed")
+    func answers() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let (_, channel) = try await attached(stage, feed)
+            let content = Request.Content.permission(toolName: "bash", input: ["command": "ls"])
+            let request = RequestID(ULID(high: 4, low: 4))
+            try await channel.send(
+                .request(Request(id: request, content: content, shown: content.shownText)), session: id, seq: 1)
+            _ = try await feed.sessionEvent { $0.frame.message.kind == .permissionRequest }
+            let pending = try #require(await stage.supervisor.view.attached[id]?.requests.first)
+            let operation = try await stage.supervisor.answer(pending, .permission(.allowOnce), in: id)
+            guard case .answer(let answer) = try await channel.receive().message else {
+                throw FakeDaemonError("no answer")
+            }
+            #expect(answer.shownDigest == ShownDigest(of: content.shownText, request: request))
+            #expect(answer.content == .permission(.allowOnce))
+            #expect(await stage.supervisor.view.attached[id]?.requests.first?.answering == .sending(operation))
+        }
+    }
+
+    @Test("a new session is attached under the ID the daemon gave it, and its operation settles")
+    func newSession() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            async let made = stage.supervisor.newSession(cwd: "/src", agent: "shell")
+            let channel = try await link.channel()
+            let frame = try await channel.receive()
+            #expect(
+                frame.message
+                    == .newSession(ClientMessage.NewSession(cwd: "/src", clientKind: .cli, agent: "shell")))
+            let operation = try #require(frame.operation)
+            try await channel.receipt(operation, .stored)
+            try await channel.attach(id, epoch: epoch, resume: .new)
+            #expect(try await made == id)
+            try await channel.receipt(operation, .done)
+            _ = try await feed.operation { $0.kind == .newSession && $0.isOver }
+        }
+    }
+
+    @Test("a stock daemon: attach, history, prompt with its echo, and the numbers of its requests")
+    func stock() async throws {
+        let stage = Stage(protocols: [.stock])
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            async let attached: Void = stage.supervisor.attach(id)
+            guard case .attachSession(let attach) = try await link.control.receive().message else {
+                throw FakeDaemonError("no attach")
+            }
+            #expect(attach.clientKind == .remote)
+            try await link.control.send(.sessionReady(DaemonMessage.SessionReady(sessionID: id)))
+            try await link.control.send(
+                .sessionHistoryPage(
+                    DaemonMessage.SessionHistoryPage(sessionID: id, messages: [], replaces: true)))
+            try await attached
+            _ = try await stage.supervisor.prompt("hi", in: id)
+            let prompt = try await link.control.receive()
+            #expect(prompt.operation == nil, "stock daemons know no operations")
+            try await link.control.send(.userMessage(DaemonMessage.UserMessage(text: "hi")))
+            #expect(try await feed.sessionEvent { $0.frame.message.kind == .userMessage }.isOwnEcho)
+            try await link.control.send(
+                text: "{\"type\":\"permission_request\",\"request_id\":7,\"tool_name\":\"bash\",\"input\":{}}")
+            _ = try await feed.sessionEvent { $0.frame.message.kind == .permissionRequest }
+            let pending = try #require(await stage.supervisor.view.attached[id]?.requests.first)
+            _ = try await stage.supervisor.answer(pending, .permission(.deny), in: id)
+            guard case .answer(let answer) = try await link.control.receive().message else {
+                throw FakeDaemonError("no answer")
+            }
+            #expect(answer.requestID == .number(7))
+        }
+    }
+
+    @Test("alerts are told once, and not when they are old")
+    func alerts() async throws {
+        var memory = AlertMemory()
+        func alert(_ number: UInt64, at: Int64) -> DaemonMessage.SessionAlert {
+            DaemonMessage.SessionAlert(
+                sessionID: id, title: "t", kind: .turnComplete, alertID: AlertID(ULID(high: 1, low: number)),
+                at: WallTime(milliseconds: at))
+        }
+        let now = WallTime(milliseconds: 20_000)
+        let told = [alert(1, at: 10_000), alert(1, at: 10_000), alert(2, at: 9_999)].map { memory.isNew($0, now: now) }
+        #expect(told == [true, false, false])
+    }
+}
