@@ -66,7 +66,7 @@ let testSupport: [Target] = [
     module("MewSim", ["MewBase", "MewLoop", "CSys"], path: "Tests/MewSim"),
     module(
         "MewTestSupport",
-        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewAgent", "MewSim"],
+        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewAgent", "MewSim", "CSQLite"],
         path: "Tests/MewTestSupport"),
 ]
 

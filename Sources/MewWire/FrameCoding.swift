@@ -15,11 +15,6 @@ func encodeFrame(
     return f.writer.bytes
 }
 
-extension Record {
-    /// Appends the fields to an object that is open already.
-    fileprivate func writeFields(to f: inout Fields) throws(FieldError) { _ = try Self(&f, self) }
-}
-
 /// - Parameters:
 ///   - message: reads the message of a type; nil when there is no such type on this link.
 ///   - frame: puts both together.
@@ -38,7 +33,7 @@ func decodeFrame<Message, Frame, Envelope: Record & Equatable>(
         return .invalid(sentence: "\(error)", noEnvelope)
     }
     do throws(FieldError) {
-        let type = try f.required("type", String?.none)
+        let type = try f.typeName()
         guard let message = try message(type, &f) else {
             return .unknownType(name: type.prefix(utf8: maxTypeNameBytes), f.envelope() ?? noEnvelope)
         }
@@ -79,14 +74,27 @@ extension String {
     }
 }
 
-extension ClientMessage.Kind {
+/// The types of one direction, found by name in one lookup: a raw-value initializer compares with every name in turn.
+protocol MessageKind: RawRepresentable<String>, CaseIterable, Hashable, Sendable {
+    static func named(_ type: String) -> Self?
+}
+
+extension ClientMessage.Kind: MessageKind {
     private static let byName = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
 
     static func named(_ type: String) -> Self? { byName[type] }
 }
 
-extension DaemonMessage.Kind {
+extension DaemonMessage.Kind: MessageKind {
     private static let byName = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
 
     static func named(_ type: String) -> Self? { byName[type] }
+}
+
+extension Fields {
+    /// The kind that `type` names; nil when there is none.
+    mutating func kind<Kind: MessageKind>(_ old: Kind?) throws(FieldError) -> Kind? {
+        if let old { return old }
+        return Kind.named(try typeName())
+    }
 }

@@ -32,13 +32,15 @@ struct GoldenFrameTests {
     }
 }
 
-/// Decodes and encodes again.
-func rewritten(_ text: String, from isClient: Bool, on link: ApplicationProtocol) throws -> String? {
+/// Decodes and encodes again, for the same kind of link unless told otherwise.
+func rewritten(
+    _ text: String, from isClient: Bool, on link: ApplicationProtocol, writingOn other: ApplicationProtocol? = nil
+) throws -> String? {
     let bytes: [UInt8]?
     if isClient {
-        bytes = try ClientFrame.decode(Array(text.utf8), from: link).frame.encoded(for: link)
+        bytes = try ClientFrame.decode(Array(text.utf8), from: link).frame.encoded(for: other ?? link)
     } else {
-        bytes = try DaemonFrame.decode(Array(text.utf8), from: link).frame.encoded(for: link)
+        bytes = try DaemonFrame.decode(Array(text.utf8), from: link).frame.encoded(for: other ?? link)
     }
     return bytes.map { String(decoding: $0, as: UTF8.self) }
 }

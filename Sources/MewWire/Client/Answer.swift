@@ -23,14 +23,17 @@ public struct Answer: Record, Sendable, Equatable {
         (self.requestID, self.content, self.shownDigest) = (requestID, content, shownDigest)
     }
 
+    /// Reads its kind from the `type` that stands in the same object.
     package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
-        try self.init(&f, kind: old?.content.kind ?? .permissionResponse, old)
-    }
-
-    init(_ f: inout Fields, kind: ClientMessage.Kind, _ old: Self? = nil) throws(FieldError) {
+        let kind = try f.kind(old?.content.kind)
         requestID = try f.required("request_id", old?.requestID)
         content = try Content(&f, kind: kind, old?.content)
         shownDigest = try f.native("shown_digest", old?.shownDigest)
+    }
+
+    /// With its `type`, so that it can be stored by itself.
+    package func write(to fields: inout Fields) {
+        fields.writeObject(type: content.kind.rawValue, self)
     }
 }
 
@@ -54,8 +57,10 @@ extension Answer.Content {
         }
     }
 
-    fileprivate init(_ f: inout Fields, kind: ClientMessage.Kind, _ old: Self?) throws(FieldError) {
+    fileprivate init(_ f: inout Fields, kind: ClientMessage.Kind?, _ old: Self?) throws(FieldError) {
         switch kind {
+        case .permissionResponse:
+            self = .permission(try f.required("decision", old?.permission))
         case .askUserResponse:
             self = .questions(try f.required("answers", old?.answers))
         case .planApprovalResponse:
@@ -65,7 +70,7 @@ extension Answer.Content {
         case .goalResponse:
             self = .goal(accepted: try f.required("accepted", old?.accepted))
         default:
-            self = .permission(try f.required("decision", old?.permission))
+            throw FieldError("is no answer", path: "type")
         }
     }
 

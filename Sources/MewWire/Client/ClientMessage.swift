@@ -220,7 +220,7 @@ extension ClientMessage {
         case .guide: self = .guide(try .init(&f, nil))
         case .cancel: self = .cancel(try .init(&f, nil))
         case .permissionResponse, .askUserResponse, .planApprovalResponse, .goalResponse:
-            self = .answer(try Answer(&f, kind: kind))
+            self = .answer(try .init(&f, nil))
         case .slashCommand: self = .slashCommand(try .init(&f, nil))
         case .listModels: self = .listModels
         case .switchModel: self = .switchModel(try .init(&f, nil))

@@ -293,7 +293,7 @@ extension DaemonMessage {
         case .slashResult: self = .slashResult(try .init(&f, nil))
         case .permissionRequest, .workspacePermissionRequest, .subagentPermissionRequest, .askUserRequest,
             .planApprovalRequest, .goalProposed:
-            self = .request(try Request(&f, kind: kind))
+            self = .request(try .init(&f, nil))
         case .requestResolved: self = .requestResolved(try .init(&f, nil))
         case .receipt: self = .receipt(try .init(&f, nil))
         case .answerVerdict: self = .answerVerdict(try .init(&f, nil))

@@ -11,7 +11,7 @@ public struct Request: Record, Sendable, Equatable {
     /// links.
     public var shown: String?
 
-    public enum Content: Sendable, Equatable {
+    public enum Content: Record, Sendable, Equatable {
         case permission(toolName: String, input: JSON)
         /// A tool wants to leave the session's directory.
         case workspacePermission(path: String)
@@ -26,11 +26,9 @@ public struct Request: Record, Sendable, Equatable {
         (self.id, self.callID, self.content, self.shown) = (id, callID, content, shown)
     }
 
+    /// Reads its kind from the `type` that stands in the same object.
     package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
-        try self.init(&f, kind: old?.content.kind ?? .permissionRequest, old)
-    }
-
-    init(_ f: inout Fields, kind: DaemonMessage.Kind, _ old: Self? = nil) throws(FieldError) {
+        let kind = try f.kind(old?.content.kind)
         id = try f.required("request_id", old?.id)
         switch kind {
         case .askUserRequest, .planApprovalRequest, .goalProposed: callID = try f.required("call_id", old?.callID)
@@ -38,6 +36,11 @@ public struct Request: Record, Sendable, Equatable {
         }
         content = try Content(&f, kind: kind, old?.content)
         shown = try f.native("shown", old?.shown)
+    }
+
+    /// With its `type`, so that it can be stored by itself.
+    package func write(to fields: inout Fields) {
+        fields.writeObject(type: content.kind.rawValue, self)
     }
 }
 
@@ -51,14 +54,7 @@ extension Request.Content {
     }
 
     /// What a daemon sends as `shown`: the stock request object without the IDs, its `type` first.
-    public var shownText: String {
-        var f = Fields(writingOn: .native)
-        f.writeObject { f throws(FieldError) in
-            _ = try f.required("type", kind.rawValue)
-            _ = try Self(&f, kind: kind, self)
-        }
-        return String(decoding: f.writer.bytes, as: UTF8.self)
-    }
+    public var shownText: String { String(decoding: encoded(), as: UTF8.self) }
 
     /// What a client renders: the content of a `shown` text.
     public init(shown: String) throws(FieldError) {
@@ -68,11 +64,7 @@ extension Request.Content {
         } catch {
             throw FieldError("is \(error)", path: "shown")
         }
-        guard case .object(let object) = json, let type = object["type"]?.asString,
-            let kind = DaemonMessage.Kind(rawValue: type), Self.kinds.contains(kind)
-        else { throw FieldError("is no request that we know", path: "shown") }
-        var f = Fields(reading: object, on: .native)
-        self = try Self(&f, kind: kind, nil)
+        self = try Self.decode(json)
     }
 
     var kind: DaemonMessage.Kind {
@@ -86,14 +78,19 @@ extension Request.Content {
         }
     }
 
-    private static let kinds: Set<DaemonMessage.Kind> = [
-        .permissionRequest, .workspacePermissionRequest, .subagentPermissionRequest, .askUserRequest,
-        .planApprovalRequest,
-        .goalProposed,
-    ]
+    package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
+        try self.init(&f, kind: try f.kind(old?.kind), old)
+    }
 
-    fileprivate init(_ f: inout Fields, kind: DaemonMessage.Kind, _ old: Self?) throws(FieldError) {
+    package func write(to fields: inout Fields) {
+        fields.writeObject(type: kind.rawValue, self)
+    }
+
+    fileprivate init(_ f: inout Fields, kind: DaemonMessage.Kind?, _ old: Self?) throws(FieldError) {
         switch kind {
+        case .permissionRequest:
+            self = .permission(
+                toolName: try f.required("tool_name", old?.toolName), input: try f.required("input", old?.input))
         case .workspacePermissionRequest:
             self = .workspacePermission(path: try f.required("path", old?.path))
         case .subagentPermissionRequest:
@@ -111,8 +108,7 @@ extension Request.Content {
         case .goalProposed:
             self = .goal(objective: try f.required("objective", old?.objective))
         default:
-            self = .permission(
-                toolName: try f.required("tool_name", old?.toolName), input: try f.required("input", old?.input))
+            throw FieldError("is no request", path: "type")
         }
     }
 }

@@ -92,6 +92,9 @@ package struct Fields {
 
     // MARK: - Reading
 
+    /// The `type` of the object that is read.
+    mutating func typeName() throws(FieldError) -> String { try required("type", nil) }
+
     private mutating func find(_ key: String) -> JSON? {
         guard let object else { return nil }
         if cursor < object.count, object.entries[cursor].key == key {
@@ -141,6 +144,14 @@ package struct Fields {
         writer.byte("}")
         isFirst = outer
     }
+
+    /// Writes `record` with a `type` before its fields.
+    mutating func writeObject(type: String, _ record: some Record) {
+        writeObject { f throws(FieldError) in
+            _ = try f.required("type", type)
+            try record.writeFields(to: &f)
+        }
+    }
 }
 
 /// A JSON object with known fields.
@@ -157,8 +168,11 @@ extension Record {
     }
 
     package func write(to fields: inout Fields) {
-        fields.writeObject { f throws(FieldError) in _ = try Self(&f, self) }
+        fields.writeObject { f throws(FieldError) in try writeFields(to: &f) }
     }
+
+    /// Appends the fields to an object that is open already.
+    func writeFields(to f: inout Fields) throws(FieldError) { _ = try Self(&f, self) }
 }
 
 extension WireValue {

@@ -3,7 +3,7 @@
 /// Parsed with bounds (`JSON.Limits`) and written compactly. A literal without fraction and exponent is an `integer`, every
 /// other one a `number`; the two are never equal. Strings compare as Swift strings; keys compare byte by byte.
 ///
-/// A value built in code may nest deeper than a peer accepts: whoever embeds foreign JSON in a message checks `nesting`.
+/// A value built in code may nest deeper than a peer accepts: whoever embeds foreign JSON in a message uses `flattened()`.
 public enum JSON: Sendable, Equatable {
     case null
     case bool(Bool)
@@ -43,6 +43,20 @@ extension JSON {
         case .array(let elements): 1 + (elements.map(\.nesting).max() ?? 0)
         case .object(let object): 1 + (object.entries.map(\.value.nesting).max() ?? 0)
         case .null, .bool, .integer, .number, .string: 0
+        }
+    }
+
+    /// How deep foreign JSON, such as the input of a tool, may nest inside a message: 64 less the levels around it, of which
+    /// there are at most six, and two for those to come.
+    public static let embeddedNesting = 56
+
+    /// The same value with everything below `levels` as JSON text, so that it can be embedded and nothing is hidden.
+    public func flattened(below levels: Int = embeddedNesting) -> JSON {
+        switch self {
+        case .null, .bool, .integer, .number, .string: self
+        case _ where levels <= 0: .string(text)
+        case .array(let elements): .array(elements.map { $0.flattened(below: levels - 1) })
+        case .object(let object): .object(object.mapValues { $0.flattened(below: levels - 1) })
         }
     }
 

@@ -43,6 +43,13 @@ public struct JSONObject: Sendable {
         }
     }
 
+    /// The same keys in the same order with other values.
+    public func mapValues(_ transform: (JSON) -> JSON) -> JSONObject {
+        var copy = self
+        for index in copy.entries.indices { copy.entries[index].value = transform(entries[index].value) }
+        return copy
+    }
+
     func position(of key: String) -> Int? {
         if let index { return index[Bytes(text: key)] }
         return entries.firstIndex { sameBytes($0.key, key) }

@@ -148,7 +148,17 @@ public struct EffortBudget: Sendable, Equatable, WireValue {
         guard case .array(let pair) = json, pair.count == 2 else {
             throw FieldError("must be a pair of name and number")
         }
-        return EffortBudget(effort: try String.read(pair[0], on: link), tokens: try Int64.read(pair[1], on: link))
+        return EffortBudget(effort: try element(0, of: pair, on: link), tokens: try element(1, of: pair, on: link))
+    }
+
+    private static func element<V: WireValue>(
+        _ index: Int, of pair: [JSON], on link: ApplicationProtocol
+    ) throws(FieldError) -> V {
+        do throws(FieldError) {
+            return try V.read(pair[index], on: link)
+        } catch {
+            throw error.inside(index: index)
+        }
     }
 
     package func write(to fields: inout Fields) {

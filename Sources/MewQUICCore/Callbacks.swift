@@ -1,0 +1,134 @@
+internal import CQuic
+internal import CQuicShim
+internal import MewBase
+
+/// The functions ngtcp2 calls. They only find the connection object and route; nothing here decides anything.
+enum Callbacks {
+    static let table: ngtcp2_callbacks = {
+        var table = ngtcp2_callbacks()
+        installCrypto(in: &table)
+        installHandshake(in: &table)
+        installIdentifiers(in: &table)
+        installStreams(in: &table)
+        installDatagrams(in: &table)
+        return table
+    }()
+
+    private static func installCrypto(in table: inout ngtcp2_callbacks) {
+        table.client_initial = ngtcp2_crypto_client_initial_cb
+        table.recv_client_initial = ngtcp2_crypto_recv_client_initial_cb
+        table.recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb
+        table.recv_retry = ngtcp2_crypto_recv_retry_cb
+        table.encrypt = ngtcp2_crypto_encrypt_cb
+        table.hp_mask = ngtcp2_crypto_hp_mask_cb
+        table.update_key = ngtcp2_crypto_update_key_cb
+        table.delete_crypto_aead_ctx = ngtcp2_crypto_delete_crypto_aead_ctx_cb
+        table.delete_crypto_cipher_ctx = ngtcp2_crypto_delete_crypto_cipher_ctx_cb
+        table.version_negotiation = ngtcp2_crypto_version_negotiation_cb
+        mq_count_decrypted(&table)
+    }
+
+    private static func installHandshake(in table: inout ngtcp2_callbacks) {
+        table.handshake_completed = { _, owner in core(owner).handshakeCompleted() }
+        table.handshake_confirmed = { _, owner in
+            core(owner).handshakeConfirmed()
+            return 0
+        }
+        table.recv_stateless_reset = { _, _, owner in
+            core(owner).receivedReset()
+            return 0
+        }
+        table.path_validation = { _, _, path, _, result, owner in
+            guard let path else { return 0 }
+            core(owner).pathValidated(
+                CorePath(path.pointee), succeeded: result == NGTCP2_PATH_VALIDATION_RESULT_SUCCESS)
+            return 0
+        }
+    }
+
+    private static func installIdentifiers(in table: inout ngtcp2_callbacks) {
+        table.rand = { target, count, context in
+            guard let owner = context?.pointee.native_handle else { return }
+            core(owner).entropy.fill(UnsafeMutableRawBufferPointer(start: target, count: count))
+        }
+        table.get_path_challenge_data = { _, target, owner in
+            core(owner).entropy.fill(
+                UnsafeMutableRawBufferPointer(start: target, count: Int(NGTCP2_PATH_CHALLENGE_DATALEN)))
+            return 0
+        }
+        table.get_new_connection_id = { _, cid, token, _, owner in
+            guard let cid, let token else { return NGTCP2_ERR_CALLBACK_FAILURE }
+            core(owner).issueConnectionID(cid, token)
+            return 0
+        }
+        table.remove_connection_id = { _, cid, owner in
+            if let cid, let id = LocalConnectionID(cid.pointee) { core(owner).events.append(.retired(id)) }
+            return 0
+        }
+        table.dcid_status = { _, type, _, cid, token, owner in
+            guard let cid else { return 0 }
+            core(owner).peerIDUsed(
+                cid.pointee, token: token, isActive: type == NGTCP2_CONNECTION_ID_STATUS_TYPE_ACTIVATE)
+            return 0
+        }
+    }
+
+    private static func installStreams(in table: inout ngtcp2_callbacks) {
+        table.stream_open = { _, id, owner in
+            core(owner).peerOpened(id)
+            return 0
+        }
+        table.recv_stream_data = { _, flags, id, _, data, count, owner, stream in
+            core(owner).receivedStreamData(
+                on: StreamCore.from(stream) ?? core(owner).streams[id],
+                UnsafeRawBufferPointer(start: data, count: count), isLast: flags & NGTCP2_STREAM_DATA_FLAG_FIN != 0)
+            return 0
+        }
+        table.acked_stream_data_offset = { _, id, offset, count, owner, stream in
+            core(owner).acknowledged(StreamCore.from(stream) ?? core(owner).streams[id], through: offset + count)
+            return 0
+        }
+        table.stream_close = { _, flags, id, code, owner, stream in
+            core(owner).streamClosed(StreamCore.from(stream) ?? core(owner).streams[id], id: id)
+            return 0
+        }
+        table.stream_reset = { _, id, _, code, owner, stream in
+            core(owner).peerReset(StreamCore.from(stream) ?? core(owner).streams[id], code: code)
+            return 0
+        }
+        table.extend_max_stream_data = { _, id, _, owner, stream in
+            core(owner).windowGrew(StreamCore.from(stream) ?? core(owner).streams[id])
+            return 0
+        }
+        table.extend_max_local_streams_bidi = { _, _, owner in
+            core(owner).events.append(.streamsAllowed)
+            return 0
+        }
+        table.extend_max_local_streams_uni = { _, _, owner in
+            core(owner).events.append(.streamsAllowed)
+            return 0
+        }
+    }
+
+    private static func installDatagrams(in table: inout ngtcp2_callbacks) {
+        table.recv_datagram = { _, _, data, count, owner in
+            core(owner).receivedDatagram(UnsafeRawBufferPointer(start: data, count: count))
+            return 0
+        }
+    }
+
+}
+
+/// The connection that ngtcp2 is calling for. Outside the enumeration: a C function pointer captures nothing, not even it.
+private func core(_ pointer: UnsafeMutableRawPointer?) -> ConnectionCore {
+    guard let pointer else { preconditionFailure("every connection is created with its owner's address") }
+    return Unmanaged<ConnectionCore>.fromOpaque(pointer).takeUnretainedValue()
+}
+
+extension StreamCore {
+    static func from(_ pointer: UnsafeMutableRawPointer?) -> StreamCore? {
+        pointer.map { Unmanaged<StreamCore>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    var pointer: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+}

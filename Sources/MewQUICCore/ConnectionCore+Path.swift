@@ -1,0 +1,79 @@
+internal import CQuic
+package import MewBase
+
+// Which path carries the connection, moving to another one (RFC 9000 §9), and the connection IDs that go with it.
+
+extension ConnectionCore {
+    /// Checks another path and moves there when it answers. The present one carries everything meanwhile. Dialling side,
+    /// after `confirmed`.
+    package func migrate(to path: CorePath, now: Instant) throws(QUICError) {
+        try startMigration(to: path, now: now, ngtcp2_conn_initiate_migration)
+        isProbingPath = true
+    }
+
+    /// Moves at once: for a path that is known to work, or when the present one is dead. Dialling side, after `confirmed`.
+    package func migrateImmediately(to path: CorePath, now: Instant) throws(QUICError) {
+        try startMigration(to: path, now: now, ngtcp2_conn_initiate_immediate_migration)
+        notePath()
+    }
+
+    private func startMigration(
+        to path: CorePath, now: Instant,
+        _ start: (OpaquePointer?, UnsafePointer<ngtcp2_path>?, ngtcp2_tstamp) -> Int32
+    ) throws(QUICError) {
+        try requireOpen()
+        guard role == .client else { throw .refused("the listening side cannot migrate") }
+        incomingPath.set(path)
+        let status = start(connection, incomingPath.pointer, timestamp(now))
+        guard status == 0 else { throw .refused("migrate: \(String(cString: ngtcp2_strerror(status)))") }
+    }
+
+    func pathValidated(_ path: CorePath, succeeded: Bool) {
+        isProbingPath = false
+        events.append(.pathValidated(path, succeeded: succeeded))
+    }
+
+    /// Compares the library's path with the one we know.
+    func notePath() {
+        guard let current = ngtcp2_conn_get_path(connection) else { return }
+        let now = CorePath(current.pointee)
+        guard now != path else { return }
+        path = now
+        pathSince = self.now
+        lastMigration = self.now
+        events.append(.pathChanged)
+    }
+
+    func issueConnectionID(_ cid: UnsafeMutablePointer<ngtcp2_cid>, _ token: UnsafeMutablePointer<UInt8>) {
+        let id = LocalConnectionID(random: entropy)
+        cid.pointee = id.cid
+        resetKey.token(for: id).copy(to: token)
+        events.append(.issued(id))
+    }
+
+    func peerIDUsed(_ cid: ngtcp2_cid, token: UnsafePointer<UInt8>?, isActive: Bool) {
+        peerIDs.note(cid, token: token, isActive: isActive)
+        events.append(.resetTokensChanged)
+    }
+
+    /// The tokens of all connection IDs of the peer that are in use.
+    package var peerResetTokens: [ResetToken] { peerIDs.tokens }
+
+    /// The reset token that ends this connection now: that of the peer's connection ID on the present path. Nil while a
+    /// migration runs and for 3 PTO afterwards, when a packet that came late may be answered with a reset that means
+    /// nothing (spec/iroh-wire.md §3.3).
+    package func acceptedResetToken(now: Instant) -> ResetToken? {
+        guard closure == nil, isEstablished, !isProbingPath else { return nil }
+        if let lastMigration, now < lastMigration.advanced(by: probeTimeout * 3) { return nil }
+        guard let current = ngtcp2_conn_get_dcid(connection) else { return nil }
+        return peerIDs.token(for: current.pointee)
+    }
+
+    /// The endpoint has seen the peer's reset: the connection is over and says nothing more.
+    package func peerSentReset() {
+        end(.reset)
+    }
+
+    /// The present probe time-out (RFC 9002 §6.2).
+    package var probeTimeout: Duration { .nanoseconds(Int64(clamping: ngtcp2_conn_get_pto(connection))) }
+}

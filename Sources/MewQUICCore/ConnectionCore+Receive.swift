@@ -1,0 +1,55 @@
+internal import CQuic
+internal import CQuicShim
+package import MewBase
+
+// Packets in, and the library's timers.
+
+extension ConnectionCore {
+    /// Feeds one datagram that was addressed to one of our connection IDs.
+    ///
+    /// - Returns: true when the peer itself sent at least one packet of it (it passed the cipher).
+    @discardableResult
+    package func receive(_ datagram: UnsafeRawBufferPointer, on path: CorePath, ecn: UInt8, now: Instant) -> Bool {
+        guard closure == nil, pendingClose == nil else { return false }
+        let time = timestamp(now)
+        incomingPath.set(path)
+        var info = ngtcp2_pkt_info(ecn: ecn)
+        let before = mq_decrypted_packets()
+        let status = ngtcp2_conn_read_pkt_versioned(
+            connection, incomingPath.pointer, NGTCP2_PKT_INFO_VERSION, &info,
+            datagram.baseAddress?.assumingMemoryBound(to: UInt8.self), datagram.count, time)
+        hasReceived = true
+        let isProof = mq_decrypted_packets() != before
+        counters.packetsReceived += 1
+        counters.bytesReceived += UInt64(datagram.count)
+        if isProof { counters.lastProof = self.now }
+        if status != 0 { failed(status) } else { notePath() }
+        return isProof
+    }
+
+    /// When `expire` is due next.
+    package var deadline: Instant {
+        if closure != nil { return .distantFuture }
+        return Instant(nanoseconds: ngtcp2_conn_get_expiry(connection))
+    }
+
+    /// Runs the timers that are due. Harmless when none is.
+    package func expire(now: Instant) {
+        guard closure == nil, pendingClose == nil else { return }
+        let status = ngtcp2_conn_handle_expiry(connection, timestamp(now))
+        if status != 0 { failed(status) }
+    }
+
+    func receivedReset() {
+        end(.reset)
+    }
+
+    func receivedDatagram(_ bytes: UnsafeRawBufferPointer) {
+        datagrams.enqueueIncoming(Array(bytes))
+        events.append(.datagram)
+    }
+
+    package func takeDatagram() -> [UInt8]? {
+        datagrams.takeIncoming()
+    }
+}

@@ -1,0 +1,199 @@
+internal import CQuic
+
+// Opening, reading, writing and ending streams: what the application asks for, and what the library reports.
+
+extension ConnectionCore {
+    package enum Direction: Sendable { case bidirectional, unidirectional }
+
+    /// Opens a stream; nil while the peer allows no more (a `streamsAllowed` event follows when it does).
+    package func openStream(_ direction: Direction) throws(QUICError) -> StreamCore? {
+        try requireOpen()
+        var id: Int64 = -1
+        let status =
+            switch direction {
+            case .bidirectional: ngtcp2_conn_open_bidi_stream(connection, &id, nil)
+            case .unidirectional: ngtcp2_conn_open_uni_stream(connection, &id, nil)
+            }
+        switch status {
+        case 0: break
+        case NGTCP2_ERR_STREAM_ID_BLOCKED: return nil
+        default: throw .refused("open a stream: \(String(cString: ngtcp2_strerror(status)))")
+        }
+        let stream = StreamCore(id: id)
+        if direction == .unidirectional { stream.receiving = .ended }
+        adopt(stream)
+        return stream
+    }
+
+    private func adopt(_ stream: StreamCore) {
+        streams.insert(stream)
+        ngtcp2_conn_set_stream_user_data(connection, stream.id, stream.pointer)
+    }
+
+    /// The oldest unread bytes; nil when there are none right now. Reading is what lets the peer send more.
+    package func read(_ stream: StreamCore) -> [UInt8]? {
+        stream.isReadableSignalled = false
+        guard let chunk = stream.receive.take() else { return nil }
+        credit(stream, chunk.count)
+        return chunk
+    }
+
+    /// Queues as much of `bytes` as the stream takes now and says how much that was. When it was not all, a `writable`
+    /// event follows.
+    package func write(_ bytes: UnsafeRawBufferPointer, to stream: StreamCore) throws(QUICError) -> Int {
+        try requireOpen()
+        switch stream.sending {
+        case .open: break
+        case .finishing, .finished, .reset: throw .finished
+        case .stopped: throw .stopped
+        }
+        let count = min(bytes.count, room(in: stream))
+        stream.hasWaitingWriter = count < bytes.count
+        if count > 0 {
+            stream.send.append(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+            streams.enqueue(stream)
+        }
+        return count
+    }
+
+    private func room(in stream: StreamCore) -> Int {
+        max(
+            0,
+            min(
+                configuration.unsentBytesPerStream - stream.send.unsentBytes,
+                configuration.retainedBytesPerStream - stream.send.retainedBytes))
+    }
+
+    /// Ends our direction behind what was written. Harmless when it is over already.
+    package func finish(_ stream: StreamCore) {
+        guard closure == nil, stream.sending == .open else { return }
+        stream.sending = .finishing
+        streams.enqueue(stream)
+    }
+
+    /// Gives our direction up: what was not delivered yet is lost. Harmless when it is over already.
+    package func reset(_ stream: StreamCore, code: UInt64) {
+        guard closure == nil else { return }
+        switch stream.sending {
+        case .open, .finishing, .finished: break
+        case .reset, .stopped: return
+        }
+        stream.sending = .reset(code: code)
+        ngtcp2_conn_shutdown_stream_write(connection, 0, stream.id, code)
+        wakeWriter(stream)
+    }
+
+    /// Asks the peer to stop sending and drops what is unread. Harmless when its direction is over already.
+    package func stop(_ stream: StreamCore, code: UInt64) {
+        guard closure == nil else { return }
+        switch stream.receiving {
+        case .open: ngtcp2_conn_shutdown_stream_read(connection, 0, stream.id, code)
+        case .ended: break
+        case .reset, .stopped: return
+        }
+        stream.receiving = .stopped
+        credit(stream, stream.receive.discard())
+    }
+
+    private func credit(_ stream: StreamCore, _ byteCount: Int) {
+        guard closure == nil, byteCount > 0 else { return }
+        if !stream.isClosed {
+            ngtcp2_conn_extend_max_stream_offset(connection, stream.id, UInt64(byteCount))
+        }
+        ngtcp2_conn_extend_max_offset(connection, UInt64(byteCount))
+    }
+
+    func requireOpen() throws(QUICError) {
+        if let closure { throw .closed(closure) }
+        if let pendingClose { throw .closed(pendingClose.closure) }
+    }
+}
+
+// What the library reports.
+
+extension ConnectionCore {
+    func peerOpened(_ id: Int64) {
+        let stream = StreamCore(id: id)
+        if !stream.isBidirectional { stream.sending = .finished }
+        adopt(stream)
+        events.append(.opened(stream))
+    }
+
+    func receivedStreamData(on stream: StreamCore?, _ bytes: UnsafeRawBufferPointer, isLast: Bool) {
+        guard let stream, stream.receiving == .open else { return }
+        if !bytes.isEmpty { stream.receive.append(bytes) }
+        if isLast { stream.receiving = .ended }
+        signalReadable(stream)
+    }
+
+    func peerReset(_ stream: StreamCore?, code: UInt64) {
+        guard let stream else { return }
+        switch stream.receiving {
+        case .open, .ended: break
+        case .reset, .stopped: return
+        }
+        stream.receiving = .reset(code: code)
+        credit(stream, stream.receive.discard())
+        signalReadable(stream)
+    }
+
+    /// An attempt to send was refused: the peer asked us to stop, and the library has reset the stream.
+    func peerStopped(_ stream: StreamCore) {
+        switch stream.sending {
+        case .open, .finishing: stream.sending = .stopped
+        case .finished, .reset, .stopped: break
+        }
+        wakeWriter(stream)
+    }
+
+    func acknowledged(_ stream: StreamCore?, through offset: UInt64) {
+        guard let stream else { return }
+        stream.send.acknowledge(through: offset)
+        if stream.hasWaitingWriter { wakeWriterIfRoom(stream) }
+    }
+
+    func windowGrew(_ stream: StreamCore?) {
+        guard let stream else { return }
+        streams.unblock(stream)
+    }
+
+    func streamClosed(_ stream: StreamCore?, id: Int64) {
+        if ngtcp2_conn_is_local_stream(connection, id) == 0 { creditStream(isBidirectional: id & 2 == 0) }
+        guard let stream else { return }
+        counters.lostStreamPackets += UInt64(ngtcp2_conn_get_stream_loss_count(connection, id))
+        stream.isClosed = true
+        stream.send.discard()
+        streams.remove(stream)
+        if stream.receiving == .open { stream.receiving = .ended }
+        peerStopped(stream)
+        signalReadable(stream)
+    }
+
+    /// The peer may open another stream in place of one that is over.
+    private func creditStream(isBidirectional: Bool) {
+        switch (isAuthorized, isBidirectional) {
+        case (true, true): ngtcp2_conn_extend_max_streams_bidi(connection, 1)
+        case (true, false): ngtcp2_conn_extend_max_streams_uni(connection, 1)
+        case (false, true): streams.uncreditedBidirectional += 1
+        case (false, false): streams.uncreditedUnidirectional += 1
+        }
+    }
+
+    private func signalReadable(_ stream: StreamCore) {
+        guard !stream.isReadableSignalled else { return }
+        stream.isReadableSignalled = true
+        events.append(.readable(stream))
+    }
+
+    /// Half the room must be free, so that a writer is not woken for every packet.
+    func wakeWriterIfRoom(_ stream: StreamCore) {
+        guard stream.hasWaitingWriter, room(in: stream) * 2 >= configuration.unsentBytesPerStream else { return }
+        wakeWriter(stream)
+    }
+
+    private func wakeWriter(_ stream: StreamCore) {
+        guard stream.hasWaitingWriter else { return }
+        stream.hasWaitingWriter = false
+        events.append(.writable(stream))
+    }
+}

@@ -1,0 +1,166 @@
+internal import CQuic
+package import MewBase
+
+/// What the packet writer remembers between calls.
+struct Transmitter: ~Copyable {
+    let path = PathStorage()
+    let pieces = UnsafeMutablePointer<ngtcp2_vec>.allocate(capacity: 2)
+    var info = ngtcp2_pkt_info()
+    var held: HeldPacket?
+    /// Bytes that may still leave in this burst (RFC 9002 §7.7).
+    var quantum = 0
+
+    deinit {
+        pieces.deallocate()
+    }
+}
+
+// Packets out.
+
+extension ConnectionCore {
+    /// Starts a burst: at most the send quantum leaves until the next one.
+    package func beginBurst() {
+        transmitter.quantum = closure == nil ? ngtcp2_conn_get_send_quantum(connection) : 0
+        if hasReceived {
+            hasReceived = false
+            streams.retryBlocked()
+        }
+    }
+
+    /// Writes the next batch to the start of `target`, which must have 65,535 bytes; nil when nothing is due or the burst
+    /// is used up. Take the events afterwards.
+    package func transmit(into target: UnsafeMutableRawBufferPointer, now: Instant) -> PacketBatch? {
+        guard closure == nil else { return nil }
+        if let pendingClose { return writeClose(pendingClose, into: target, now: now) }
+        let time = timestamp(now)
+        var builder = BatchBuilder(target: target, maxPacketBytes: configuration.maxUDPPayload)
+        if let held = transmitter.held {
+            transmitter.held = nil
+            builder.start(with: held)
+        }
+        while builder.hasRoom, transmitter.quantum > 0 {
+            guard let count = writePacket(into: builder.next, time: time) else {
+                transmitter.quantum = 0
+                break
+            }
+            transmitter.quantum -= count
+            transmitter.held = builder.append(
+                count, path: transmitter.path.path, ecn: transmitter.info.ecn,
+                isAlone: count > ngtcp2_conn_get_path_max_tx_udp_payload_size(connection))
+        }
+        guard let batch = builder.batch else {
+            if let pendingClose { return writeClose(pendingClose, into: target, now: now) }
+            // Once a burst: this is where the library plans the next one.
+            ngtcp2_conn_update_pkt_tx_time(connection, time)
+            return nil
+        }
+        counters.packetsSent += UInt64(batch.packetCount)
+        counters.bytesSent += UInt64(batch.byteCount)
+        return batch
+    }
+
+    /// Writes one packet; nil when none is due, or when the library failed (a close is pending then).
+    private func writePacket(into target: UnsafeMutableRawBufferPointer, time: ngtcp2_tstamp) -> Int? {
+        if let count = writeDatagrams(into: target, time: time) { return count > 0 ? count : nil }
+        while true {
+            let stream = sendingAllowed ? streams.nextSender() : nil
+            let (count, consumed) = writeStream(stream, into: target, time: time)
+            if let stream, consumed >= 0 { sent(consumed, of: stream) }
+            switch Int32(truncatingIfNeeded: count) {
+            case 1...:
+                streams.rotate()
+                return count
+            case 0: return nil
+            case NGTCP2_ERR_WRITE_MORE: continue
+            case NGTCP2_ERR_STREAM_DATA_BLOCKED:
+                if let stream, sendingAllowed { streams.block(stream) }
+            case NGTCP2_ERR_STREAM_SHUT_WR, NGTCP2_ERR_STREAM_NOT_FOUND:
+                if let stream { peerStopped(stream) }
+            case let status:
+                failed(status)
+                return nil
+            }
+        }
+    }
+
+    /// False while the peer's window for all streams together is used up.
+    private var sendingAllowed: Bool { isEstablished && ngtcp2_conn_get_max_data_left(connection) > 0 }
+
+    private func writeStream(
+        _ stream: StreamCore?, into target: UnsafeMutableRawBufferPointer, time: ngtcp2_tstamp
+    ) -> (count: Int, consumed: Int) {
+        var flags = UInt32(NGTCP2_WRITE_STREAM_FLAG_NONE)
+        var pieceCount = 0
+        if let stream {
+            flags = UInt32(NGTCP2_WRITE_STREAM_FLAG_MORE)
+            pieceCount = stream.send.nextPieces(transmitter.pieces)
+            if stream.wantsFinish, pieceBytes(pieceCount) == stream.send.unsentBytes {
+                flags |= UInt32(NGTCP2_WRITE_STREAM_FLAG_FIN)
+            }
+        }
+        var consumed = -1
+        let count = ngtcp2_conn_writev_stream_versioned(
+            connection, transmitter.path.pointer, NGTCP2_PKT_INFO_VERSION, &transmitter.info,
+            target.baseAddress?.assumingMemoryBound(to: UInt8.self), target.count, &consumed, flags, stream?.id ?? -1,
+            transmitter.pieces, pieceCount, time)
+        return (count, consumed)
+    }
+
+    private func pieceBytes(_ count: Int) -> Int {
+        var total = 0
+        for index in 0..<count { total += transmitter.pieces[index].len }
+        return total
+    }
+
+    /// The library took `count` bytes; with the last ones it also took the end mark.
+    private func sent(_ count: Int, of stream: StreamCore) {
+        stream.send.advance(count)
+        if stream.wantsFinish, stream.send.unsentBytes == 0 { stream.sending = .finished }
+        wakeWriterIfRoom(stream)
+    }
+
+    /// Puts waiting datagrams into the packet, before any stream. Nil when the packet is not finished by that.
+    private func writeDatagrams(into target: UnsafeMutableRawBufferPointer, time: ngtcp2_tstamp) -> Int? {
+        while isEstablished, var datagram = datagrams.nextOutgoing {
+            var accepted: Int32 = 0
+            let count = datagram.withUnsafeMutableBufferPointer { bytes in
+                var piece = ngtcp2_vec(base: bytes.baseAddress, len: bytes.count)
+                return ngtcp2_conn_writev_datagram_versioned(
+                    connection, transmitter.path.pointer, NGTCP2_PKT_INFO_VERSION, &transmitter.info,
+                    target.baseAddress?.assumingMemoryBound(to: UInt8.self), target.count, &accepted,
+                    UInt32(NGTCP2_WRITE_DATAGRAM_FLAG_MORE), 0, &piece, 1, time)
+            }
+            if accepted != 0 { datagrams.removeOutgoing() }
+            switch Int32(truncatingIfNeeded: count) {
+            case 0...: return count
+            case NGTCP2_ERR_WRITE_MORE: continue
+            // The peer takes none, or not of this size: nothing a later attempt would change.
+            case NGTCP2_ERR_INVALID_STATE, NGTCP2_ERR_INVALID_ARGUMENT: datagrams.removeOutgoing()
+            case let status:
+                failed(status)
+                return 0
+            }
+        }
+        return nil
+    }
+}
+
+extension ConnectionCore {
+    /// Queues a datagram (RFC 9221). The oldest waiting one gives way when the queue is full.
+    package func sendDatagram(_ bytes: [UInt8]) throws(QUICError) {
+        try requireOpen()
+        let limit = maxDatagramBytes
+        guard bytes.count <= limit else { throw .datagramTooLarge(maxBytes: limit) }
+        datagrams.enqueueOutgoing(bytes)
+    }
+
+    /// The largest datagram that fits into one packet now: header, cipher tag and frame header off the path's size.
+    package var maxDatagramBytes: Int {
+        guard isEstablished, let parameters = ngtcp2_conn_get_remote_transport_params(connection) else { return 0 }
+        let frameLimit = Int(clamping: parameters.pointee.max_datagram_frame_size)
+        let overhead = 1 + Int(ngtcp2_conn_get_dcid(connection).pointee.datalen) + 4 + 16
+        let packetRoom = ngtcp2_conn_get_path_max_tx_udp_payload_size(connection) - overhead
+        // Frame type and a two-byte length.
+        return max(0, min(frameLimit, packetRoom) - 3)
+    }
+}

@@ -1,0 +1,27 @@
+package import MewBase
+
+/// A token bucket: at most `burst` at once and `perSecond` in the long run.
+package struct RateLimit: Sendable {
+    private let burst: Double
+    private let perSecond: Double
+    private var tokens: Double
+    private var updated: Instant?
+
+    package init(burst: Int, perSecond: Int) {
+        self.burst = Double(burst)
+        self.perSecond = Double(perSecond)
+        tokens = Double(burst)
+    }
+
+    /// True when one more is allowed now.
+    package mutating func take(now: Instant) -> Bool {
+        if let updated, now > updated {
+            let seconds = updated.duration(to: now).milliseconds / 1_000
+            tokens = min(burst, tokens + seconds * perSecond)
+        }
+        updated = max(updated ?? now, now)
+        guard tokens >= 1 else { return false }
+        tokens -= 1
+        return true
+    }
+}

@@ -1,0 +1,134 @@
+internal import CQuic
+internal import CQuicShim
+internal import MewIdentity
+
+/// The TLS half of one connection: handshake state, who the peer proved to be, and keying material.
+///
+/// GnuTLS and ngtcp2 find this object through `reference`, so it is a class, and it must outlive the library's
+/// connection: `ConnectionCore` deletes that first.
+final class TLSSession {
+    let handle: gnutls_session_t
+    private let credentials: TLSCredentials
+    private let reference: UnsafeMutablePointer<ngtcp2_crypto_conn_ref>
+
+    /// The library's connection; set as soon as it exists.
+    var connection: OpaquePointer?
+
+    /// Whom we dialled; nil on the listening side, which takes any key.
+    private let expected: NodeID?
+
+    /// What the peer showed, whether we liked it or not.
+    private(set) var peerCertificate = PeerCertificate.none
+
+    enum PeerCertificate: Equatable {
+        case none
+        /// Something other than one ed25519 raw public key.
+        case unusable
+        case key(NodeID)
+    }
+
+    /// - Parameter protocols: in order of preference; at least one (spec/iroh-wire.md §2.1).
+    init(
+        dialling expected: NodeID?, protocols: [String], credentials: TLSCredentials
+    ) throws(TLSFailure) {
+        self.expected = expected
+        self.credentials = credentials
+        let isClient = expected != nil
+        var allocated: gnutls_session_t?
+        let flags = isClient ? mq_client_session_flags() : mq_server_session_flags()
+        try check(gnutls_init(&allocated, flags), "allocate a session")
+        guard let allocated else { throw TLSFailure(doing: "allocate a session", status: GNUTLS_E_MEMORY_ERROR) }
+        handle = allocated
+        reference = .allocate(capacity: 1)
+        reference.initialize(to: ngtcp2_crypto_conn_ref())
+        try configure(isClient: isClient, protocols: protocols)
+    }
+
+    deinit {
+        gnutls_deinit(handle)
+        reference.deallocate()
+    }
+
+    private func configure(isClient: Bool, protocols: [String]) throws(TLSFailure) {
+        reference.pointee.user_data = Unmanaged.passUnretained(self).toOpaque()
+        reference.pointee.get_conn = { reference in
+            guard let owner = reference?.pointee.user_data else { return nil }
+            return Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue().connection
+        }
+        gnutls_session_set_ptr(handle, reference)
+        try check(gnutls_priority_set(handle, TLSPriorities.shared.handle), "set the priorities")
+        try check(
+            gnutls_credentials_set(handle, GNUTLS_CRD_CERTIFICATE, UnsafeMutableRawPointer(credentials.handle)),
+            "set the credentials")
+        if isClient {
+            try check(ngtcp2_crypto_gnutls_configure_client_session(handle), "configure a QUIC client")
+        } else {
+            try check(ngtcp2_crypto_gnutls_configure_server_session(handle), "configure a QUIC server")
+            gnutls_certificate_server_set_request(handle, GNUTLS_CERT_REQUIRE)
+        }
+        try setProtocols(protocols, flags: isClient ? mq_client_alpn_flags() : mq_server_alpn_flags())
+    }
+
+    private func setProtocols(_ protocols: [String], flags: UInt32) throws(TLSFailure) {
+        precondition(!protocols.isEmpty, "an application protocol is mandatory")
+        var bytes = protocols.flatMap { $0.utf8 }
+        let status = bytes.withUnsafeMutableBufferPointer { bytes in
+            var offset = 0
+            let names = protocols.map { name in
+                defer { offset += name.utf8.count }
+                return gnutls_datum_t(data: bytes.baseAddress.map { $0 + offset }, size: UInt32(name.utf8.count))
+            }
+            return gnutls_alpn_set_protocols(handle, names, UInt32(names.count), flags)
+        }
+        try check(status, "set the application protocols")
+    }
+
+    static func owner(of session: gnutls_session_t?) -> TLSSession? {
+        guard let pointer = gnutls_session_get_ptr(session) else { return nil }
+        let reference = pointer.assumingMemoryBound(to: ngtcp2_crypto_conn_ref.self)
+        guard let owner = reference.pointee.user_data else { return nil }
+        return Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue()
+    }
+
+    /// Runs inside the handshake; anything but zero ends it with the alert `bad_certificate`.
+    func verifyPeer() -> Int32 {
+        var count: UInt32 = 0
+        // "Extra entries cause rejection" (spec/iroh-wire.md §2.1): a raw public key is one entry.
+        guard let entry = gnutls_certificate_get_peers(handle, &count), count == 1,
+            let node = SubjectPublicKey.decode(UnsafeRawBufferPointer(start: entry[0].data, count: Int(entry[0].size)))
+        else {
+            peerCertificate = .unusable
+            return GNUTLS_E_CERTIFICATE_ERROR
+        }
+        peerCertificate = .key(node)
+        guard let expected else { return 0 }
+        return node == expected ? 0 : GNUTLS_E_CERTIFICATE_ERROR
+    }
+
+    /// The key that was shown though another was dialled.
+    var wrongKey: NodeID? {
+        guard case .key(let node) = peerCertificate, let expected, node != expected else { return nil }
+        return node
+    }
+
+    /// The protocol both sides agreed on; nil before the handshake got there.
+    var applicationProtocol: String? {
+        var name = gnutls_datum_t()
+        guard gnutls_alpn_get_selected_protocol(handle, &name) == 0, name.size > 0 else { return nil }
+        return String(decoding: UnsafeBufferPointer(start: name.data, count: Int(name.size)), as: UTF8.self)
+    }
+
+    /// Keying material (RFC 8446 §7.5) with an empty context; nil before the handshake is complete.
+    func export(label: String, byteCount: Int) -> [UInt8]? {
+        var material = [UInt8](repeating: 0, count: byteCount)
+        let label = label.utf8CString
+        let status = label.withUnsafeBufferPointer { text in
+            material.withUnsafeMutableBytes { target in
+                gnutls_prf_rfc5705(
+                    handle, label.count - 1, text.baseAddress, 0, nil, target.count,
+                    target.baseAddress?.assumingMemoryBound(to: CChar.self))
+            }
+        }
+        return status == 0 ? material : nil
+    }
+}

@@ -1,0 +1,16 @@
+/// One operating-system process, named so that a later process with the same number is not mistaken for it.
+///
+/// A process is the same exactly when all three are: numbers are reused within a boot, and start times are counted from it.
+public struct AgentProcess: Hashable, Sendable {
+    public let number: Int32
+    /// Field 22 of `/proc/PID/stat`: clock ticks between boot and start.
+    public let startTicks: UInt64
+    /// `/proc/sys/kernel/random/boot_id`.
+    public let bootID: String
+
+    public init(number: Int32, startTicks: UInt64, bootID: String) {
+        self.number = number
+        self.startTicks = startTicks
+        self.bootID = bootID
+    }
+}

@@ -1,0 +1,76 @@
+public import MewWire
+
+/// The end of a session's journal, as far as it may ever be replayed (spec/native-wire.md §2, `after_seq`).
+///
+/// Pure value. Sequence numbers start at 1 and have no holes. A client that is further behind than `maxReplayEvents` or
+/// `maxReplayBytes` gets a snapshot, so nothing older is kept in memory; the store keeps more.
+public struct Journal: Sendable {
+    /// More would take longer to play than a snapshot takes to draw.
+    public static let maxReplayEvents = 2_000
+    /// One second of a link of 8 Mbit/s.
+    public static let maxReplayBytes = 1 << 20
+
+    /// The number of the newest event; zero before the first.
+    public private(set) var head: SequenceNumber
+    public private(set) var epoch: Epoch
+
+    /// The events `head - events.count + 1 … head`; the first `dropped` entries are no longer kept.
+    private var events: [[UInt8]] = []
+    private var dropped = 0
+    private var bytes = 0
+
+    public init(epoch: Epoch) {
+        self.epoch = epoch
+        head = .zero
+    }
+
+    /// - Parameter tail: the newest events, without a gap, up to `head`.
+    init(epoch: Epoch, head: SequenceNumber, tail: [EventRow]) {
+        self.epoch = epoch
+        self.head = head
+        for event in tail { keep(event.body) }
+    }
+
+    var keptEvents: Int { events.count - dropped }
+
+    /// The number that the next event will have; it is part of the event's own text.
+    var next: SequenceNumber { head.next }
+
+    mutating func append(_ body: [UInt8]) -> EventRow {
+        head = head.next
+        keep(body)
+        return EventRow(sequence: head, body: body)
+    }
+
+    /// A tail may have been lost: what clients remember of the old numbers means nothing any more.
+    mutating func startEpoch(_ epoch: Epoch) {
+        self.epoch = epoch
+        events = []
+        dropped = 0
+        bytes = 0
+    }
+
+    /// What a client gets that has everything up to `sequence` of `epoch`; nil when only a snapshot helps.
+    func replay(after sequence: SequenceNumber?, epoch: Epoch?) -> ArraySlice<[UInt8]>? {
+        guard let sequence, epoch == self.epoch, sequence <= head else { return nil }
+        let missing = head.rawValue - sequence.rawValue
+        guard missing <= UInt64(keptEvents) else { return nil }
+        return events.suffix(Int(missing))
+    }
+
+    private mutating func keep(_ body: [UInt8]) {
+        events.append(body)
+        bytes += body.count
+        while keptEvents > Self.maxReplayEvents || bytes > Self.maxReplayBytes { drop() }
+    }
+
+    /// Moves the beginning; the array is shortened only when half of it is empty, so that a drop costs nothing on average.
+    private mutating func drop() {
+        bytes -= events[dropped].count
+        events[dropped] = []
+        dropped += 1
+        guard dropped * 2 > events.count, dropped > 64 || dropped == events.count else { return }
+        events.removeFirst(dropped)
+        dropped = 0
+    }
+}

@@ -1,0 +1,37 @@
+public import MewIdentity
+public import MewWire
+
+/// One change of what is stored. A list of them is committed whole or not at all.
+public enum StoreWrite: Hashable, Sendable {
+    // MARK: Sessions
+
+    /// Adds or replaces the session's record.
+    case putSession(SessionRow)
+    /// Removes the session with all that belongs to it. Receipts stay, for 30 days.
+    case deleteSession(SessionID)
+    /// Sequence numbers follow each other without holes; anything else is a contradiction.
+    case appendEvent(SessionID, EventRow)
+    case putMessage(SessionID, MessageRow)
+    /// Empties the transcript; positions start at 0 again.
+    case clearMessages(SessionID)
+    case putRequest(SessionID, RequestRow)
+    case putWork(SessionID, WorkRow)
+    case removeWork(SessionID, number: UInt64)
+    /// At most one per session: a second one is a contradiction.
+    case startProcess(ProcessRow)
+    case endProcess(SessionID)
+
+    // MARK: Operations
+
+    case putReceipt(ReceiptRow)
+
+    // MARK: The rest
+
+    case putDevice(DeviceRow)
+    case deleteDevice(NodeID)
+    case putGroup(GroupRow)
+    /// The sessions in it must be rewritten in the same commit.
+    case deleteGroup(GroupID)
+    /// Nil removes it.
+    case putSetting(SettingName, String?)
+}

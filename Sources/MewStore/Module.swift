@@ -1,1 +1,0 @@
-// The SQLite store, an actor on its own blocking loop.

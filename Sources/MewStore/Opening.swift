@@ -1,0 +1,109 @@
+internal import CSQLite
+internal import Glibc
+import MewBase
+import MewSession
+
+/// Opens a database file: permissions, settings of the connection, format, check and repair.
+struct Opening {
+    let path: String
+    let vfs: String?
+    let diagnostics: any DiagnosticSink
+
+    /// Long enough for a daemon that is just going away to let go of the file, short enough for a person who waits.
+    private static let busyMilliseconds: Int32 = 2_000
+
+    /// Present while a daemon runs. Found at the start, it means that the last one did not end in order.
+    private static let openMark = "store.open"
+
+    func open() throws(StoreError) -> Database {
+        if vfs == nil { try createPrivately() }
+        do throws(SQLiteError) {
+            return try prepare()
+        } catch  where error.isDamage && vfs == nil {
+            return try openRepaired(error)
+        } catch {
+            throw Self.storeError(error, path: path)
+        }
+    }
+
+    /// SQLite would create the file readable for everybody; its WAL takes over the permissions of the file.
+    private func createPrivately() throws(StoreError) {
+        let file = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw .readOnly(path: path) }
+        Glibc.close(file)
+    }
+
+    private func prepare() throws(SQLiteError) -> Database {
+        let database = try Database(path: path, vfs: vfs)
+        sqlite3_busy_timeout(database.handle, Self.busyMilliseconds)
+        // Exclusive before the first access: no shared memory, and a second daemon is refused.
+        try database.script("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
+        try database.script("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=16777216")
+        switch try Schema.verdict(on: database) {
+        case .current: break
+        case .older(let found): try Schema.migrate(database, from: found)
+        case .newer(let found): throw SQLiteError(code: Self.newerSchema, message: "\(found)", operation: "open")
+        case .foreign: throw SQLiteError(code: SQLITE_NOTADB, message: "not a mew database", operation: "open")
+        }
+        try checkAfterUncleanEnd(database)
+        return database
+    }
+
+    /// Not a SQLite code; carries the refusal through one error type.
+    private static let newerSchema: Int32 = -1
+
+    private func checkAfterUncleanEnd(_ database: Database) throws(SQLiteError) {
+        let wasOpen = try database.first("SELECT 1 FROM settings WHERE name=?", [.text(Self.openMark)]) { _ in true }
+        guard wasOpen == nil else {
+            let verdict = try database.first("PRAGMA quick_check(1)") { $0.text(0) }
+            guard verdict == "ok" else {
+                throw SQLiteError(
+                    code: SQLITE_CORRUPT, message: verdict ?? "no answer", operation: "check the database")
+            }
+            return
+        }
+        try database.run("INSERT INTO settings(name, value) VALUES(?, '1')", [.text(Self.openMark)])
+    }
+
+    static func noteCleanEnd(_ database: Database) throws(SQLiteError) {
+        try database.run("DELETE FROM settings WHERE name=?", [.text(openMark)])
+    }
+
+    private func openRepaired(_ damage: SQLiteError) throws(StoreError) -> Database {
+        let report = try Repair(path: path).run()
+        diagnostics.record(
+            Diagnostic(
+                .error, "store", "repaired", "the database was damaged; what could be read was kept",
+                [
+                    "damage": .text(damage.message), "kept": .integer(Int64(report.keptRows)),
+                    "old_file": .text(report.setAside),
+                ]))
+        do throws(SQLiteError) { return try prepare() } catch { throw Self.storeError(error, path: path) }
+    }
+
+    // MARK: - Shared with the running store
+
+    /// Enough to need new pages, so that a disk with a few free bytes does not look healthy.
+    private static let probeBytes: Int64 = 65_536
+
+    /// Writes and takes back what a middling commit needs.
+    static func tryToWrite(_ database: Database) throws(SQLiteError) {
+        try database.transaction { () throws(SQLiteError) in
+            try database.run(
+                "INSERT OR REPLACE INTO settings(name, value) VALUES('store.probe', hex(zeroblob(?)))",
+                [.integer(probeBytes / 2)])
+            try database.run("DELETE FROM settings WHERE name='store.probe'")
+        }
+    }
+
+    static func storeError(_ error: SQLiteError, path: String) -> StoreError {
+        if error.code == newerSchema {
+            return .newerSchema(found: Int(error.message) ?? 0, known: Schema.version)
+        }
+        if error.isNotSaved { return .notSaved(reason: error.message) }
+        if error.isLocked { return .locked }
+        if error.isReadOnly { return .readOnly(path: path) }
+        if error.isDamage { return .damaged(error.message) }
+        return .contradiction(error.description)
+    }
+}

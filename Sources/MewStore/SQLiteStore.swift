@@ -1,0 +1,213 @@
+package import MewBase
+internal import MewIdentity
+package import MewLoop
+package import MewSession
+internal import MewWire
+
+/// The one `SessionStore` of a running daemon: a SQLite database in WAL mode with `synchronous=FULL`.
+///
+/// It lives on a loop of its own, where a sync may block, never on the network loop. Commits that arrive while one is being
+/// written are gathered into the next, so that many sessions share the price of a sync; none waits for company.
+///
+/// When the disk is full or fails, commits are refused with `notSaved` and the store tries once a second whether it can write
+/// again. It never keeps in memory what it could not write.
+package actor SQLiteStore: SessionStore {
+    package nonisolated let unownedExecutor: UnownedSerialExecutor
+
+    let loop: any Loop
+    let diagnostics: any DiagnosticSink
+    private let path: String
+    private var connection: Connection?
+
+    /// Commits for the end of this turn, in the order in which they came.
+    private var waiting: [WaitingCommit] = []
+    private(set) var state = SavingState.saving
+    private var observers: [UInt64: CheckedContinuation<Void, Never>] = [:]
+    private var observerNumber: UInt64 = 0
+
+    struct Connection {
+        let database: Database
+        let writer: StoreWriter
+        let reader: StoreReader
+    }
+
+    private struct WaitingCommit {
+        let writes: [StoreWrite]
+        let done: CheckedContinuation<Result<Void, StoreError>, Never>
+    }
+
+    /// How long a failing disk is left alone between two attempts. Short, because a person is waiting for it.
+    static let probeInterval = Duration.seconds(1)
+
+    private init(path: String, loop: any Loop, diagnostics: any DiagnosticSink) {
+        self.path = path
+        self.loop = loop
+        self.diagnostics = diagnostics
+        unownedExecutor = loop.asUnownedSerialExecutor()
+    }
+
+    /// Opens the database, creates it when it is absent, brings an older one up to date and repairs a damaged one.
+    ///
+    /// - Parameters:
+    ///   - loop: where everything runs from now on; its thread may block.
+    ///   - vfs: the name of a SQLite file system layer; nil for the system's own. Tests put a disk there that forgets.
+    package static func open(
+        path: String, on loop: any Loop, vfs: String? = nil, diagnostics: any DiagnosticSink = NoDiagnostics()
+    ) async throws(StoreError) -> SQLiteStore {
+        let store = SQLiteStore(path: path, loop: loop, diagnostics: diagnostics)
+        try await store.connect(vfs: vfs)
+        return store
+    }
+
+    private func connect(vfs: String?) throws(StoreError) {
+        let database = try Opening(path: path, vfs: vfs, diagnostics: diagnostics).open()
+        let diagnostics = diagnostics
+        let reader = StoreReader(database: database) { table in
+            diagnostics.record(
+                Diagnostic(
+                    .error, "store", "record_damaged", "a damaged record was left out", ["table": .text(table)]))
+        }
+        connection = Connection(database: database, writer: StoreWriter(database), reader: reader)
+    }
+
+    /// Writes what is waiting and closes the file. Idempotent; everything afterwards fails with `closed`.
+    package func close() {
+        flush()
+        guard let connection else { return }
+        self.connection = nil
+        do throws(SQLiteError) {
+            try Opening.noteCleanEnd(connection.database)
+        } catch {
+            // The next start will then check the file, which is all that the note would have saved.
+            diagnostics.record(Diagnostic(.warning, "store", "close_failed", error.description))
+        }
+        wakeObservers()
+    }
+
+    // MARK: - Commits
+
+    package func commit(_ writes: [StoreWrite]) async throws(StoreError) {
+        guard !writes.isEmpty else { return }
+        let result = await withCheckedContinuation { done in
+            waiting.append(WaitingCommit(writes: writes, done: done))
+            // One action per group: it runs when the turn's other jobs have added theirs.
+            if waiting.count == 1 { loop.atEndOfTurn { [self] in assumeIsolated { $0.flush() } } }
+        }
+        try result.get()
+    }
+
+    private func flush() {
+        let group = waiting
+        waiting = []
+        guard !group.isEmpty else { return }
+        let results = write(group.map(\.writes))
+        for (commit, result) in zip(group, results) { commit.done.resume(returning: result) }
+    }
+
+    /// One result per commit. They stand or fall together with the disk, and each alone with its own contradictions.
+    private func write(_ group: [[StoreWrite]]) -> [Result<Void, StoreError>] {
+        guard let connection else { return group.map { _ in .failure(.closed) } }
+        guard state.isSaving else { return group.map { _ in .failure(.notSaved(reason: state.reason ?? "")) } }
+        var results: [Result<Void, StoreError>] = []
+        do throws(SQLiteError) {
+            try connection.database.transaction { () throws(SQLiteError) in
+                for writes in group { results.append(try apply(writes, on: connection)) }
+            }
+            return results
+        } catch {
+            connection.writer.forget()
+            let failure = storeError(error)
+            if error.isNotSaved || error.isDamage { stopSaving(because: error) }
+            return group.map { _ in .failure(failure) }
+        }
+    }
+
+    private func apply(
+        _ writes: [StoreWrite], on connection: Connection
+    ) throws(SQLiteError) -> Result<Void, StoreError> {
+        try connection.database.run("SAVEPOINT one")
+        do throws(StoreWriteError) {
+            try connection.writer.apply(writes)
+        } catch {
+            switch error {
+            case .sqlite(let error):
+                throw error
+            case .contradiction(let what):
+                connection.writer.forget()
+                try connection.database.run("ROLLBACK TO one")
+                try connection.database.run("RELEASE one")
+                diagnostics.record(Diagnostic(.error, "store", "contradiction", what))
+                return .failure(.contradiction(what))
+            }
+        }
+        try connection.database.run("RELEASE one")
+        return .success(())
+    }
+
+    // MARK: - Health
+
+    package func saving() -> SavingState { state }
+
+    package func savingChanged(from known: SavingState) async -> SavingState {
+        let number = observerNumber
+        observerNumber += 1
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { observer in
+                if state != known || connection == nil || Task.isCancelled {
+                    observer.resume()
+                } else {
+                    observers[number] = observer
+                }
+            }
+        } onCancel: {
+            loop.post { self.assumeIsolated { $0.observers.removeValue(forKey: number)?.resume() } }
+        }
+        return state
+    }
+
+    private func stopSaving(because error: SQLiteError) {
+        guard state.isSaving else { return }
+        state = SavingState(isSaving: false, reason: error.message)
+        diagnostics.record(Diagnostic(.error, "store", "not_saving", error.description))
+        wakeObservers()
+        armProbe()
+    }
+
+    private func armProbe() {
+        _ = loop.schedule(at: loop.now.advanced(by: Self.probeInterval)) { [self] in
+            assumeIsolated { $0.probe() }
+        }
+    }
+
+    private func probe() {
+        guard let connection, !state.isSaving else { return }
+        do throws(SQLiteError) {
+            try Opening.tryToWrite(connection.database)
+            state = .saving
+            diagnostics.record(Diagnostic(.info, "store", "saving_again", "the disk takes writes again"))
+            wakeObservers()
+        } catch {
+            armProbe()
+        }
+    }
+
+    private func wakeObservers() {
+        let woken = observers
+        observers = [:]
+        for observer in woken.values { observer.resume() }
+    }
+
+    // MARK: - For the chapters in other files
+
+    /// Runs one question against the open database.
+    func ask<Answer>(
+        _ question: (StoreReader) throws(SQLiteError) -> Answer
+    ) throws(StoreError) -> Answer {
+        guard let connection else { throw .closed }
+        do throws(SQLiteError) { return try question(connection.reader) } catch { throw storeError(error) }
+    }
+
+    private func storeError(_ error: SQLiteError) -> StoreError {
+        Opening.storeError(error, path: path)
+    }
+}

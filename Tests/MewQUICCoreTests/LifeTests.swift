@@ -1,0 +1,247 @@
+import MewBase
+import MewIdentity
+import Testing
+
+@testable import MewQUICCore
+
+@Suite("Life of a connection")
+struct LifeTests {
+    private func established(_ configuration: TransportConfiguration = TransportConfiguration()) throws -> CorePair {
+        let pair = try CorePair(configuration: configuration)
+        try #require(try pair.run { pair.isEstablished && pair.client.isConfirmed })
+        return pair
+    }
+
+    private func openStream(_ pair: CorePair, sending bytes: [UInt8] = [1]) throws -> (
+        client: StreamCore, server: StreamCore
+    ) {
+        let stream = try #require(try pair.client.openStream(.bidirectional))
+        _ = try pair.client.write(bytes, to: stream)
+        var opened: StreamCore?
+        pair.onEvent = { _, event in if case .opened(let stream) = event { opened = stream } }
+        try pair.run { opened?.unreadBytes == bytes.count }
+        return (stream, try #require(opened))
+    }
+
+    @Test("a close reaches the peer with its code and sentence")
+    func closes() throws {
+        let pair = try established()
+        pair.client.close(code: 7, reason: "enough")
+        try pair.run { pair.server?.closure != nil }
+        #expect(pair.client.closure == .local(code: 7, reason: "enough"))
+        #expect(pair.server?.closure == .peer(code: 7, reason: "enough"))
+        #expect(pair.client.farewell != nil)
+        #expect(throws: QUICError.closed(.local(code: 7, reason: "enough"))) {
+            try pair.client.openStream(.bidirectional)
+        }
+    }
+
+    @Test("the first cause of an end wins")
+    func closesOnce() throws {
+        let pair = try established()
+        pair.client.close(code: 1, reason: "first")
+        pair.client.close(code: 2, reason: "second")
+        pair.client.peerSentReset()
+        #expect(pair.client.closure == .reset)
+        let other = try established()
+        other.client.close(code: 1, reason: "first")
+        other.client.close(code: 2, reason: "second")
+        try other.run { other.client.closure != nil }
+        #expect(other.client.closure == .local(code: 1, reason: "first"))
+    }
+
+    @Test("a silent peer ends the connection after the idle time-out")
+    func idles() throws {
+        let pair = try established()
+        let silent = pair.now
+        pair.wire.isCut = true
+        try pair.run { pair.client.closure != nil && pair.server?.closure != nil }
+        #expect(pair.client.closure == .idle)
+        #expect(silent.duration(to: pair.now) >= .seconds(30) - .milliseconds(50))
+        #expect(silent.duration(to: pair.now) < .seconds(40))
+    }
+
+    @Test("keep-alives hold an idle connection for as long as both ends live")
+    func keepsAlive() throws {
+        let pair = try established()
+        try pair.run(limit: .seconds(300)) { false }
+        #expect(pair.client.closure == nil)
+        #expect(pair.server?.closure == nil)
+        let idle = pair.client.statistics.lastProof.duration(to: pair.now)
+        #expect(idle < .seconds(10))
+    }
+
+    @Test("a peer that is not authorized has one stream and 64 KiB, and all of it afterwards")
+    func restrictsStrangers() throws {
+        let pair = try CorePair()
+        pair.authorizesAtOnce = false
+        try pair.run { pair.isEstablished && pair.client.isConfirmed }
+        let stream = try #require(try pair.client.openStream(.bidirectional))
+        #expect(try pair.client.openStream(.bidirectional) == nil)
+        #expect(try pair.client.write([UInt8](repeating: 1, count: 200_000), to: stream) == 200_000)
+        try pair.run(limit: .seconds(5)) { false }
+        let seen = try #require(
+            pair.events[.server]?.opened.first)
+        #expect(seen.unreadBytes == 64 << 10)
+        pair.server?.authorize()
+        try pair.run(limit: .seconds(5)) { seen.unreadBytes == 200_000 }
+        #expect(seen.unreadBytes == 200_000)
+        var opened = 1
+        while try pair.client.openStream(.bidirectional) != nil { opened += 1 }
+        #expect(opened == 100)
+    }
+
+    @Test("resetting and stopping a stream tells the peer the code and gives the window back")
+    func abortsStreams() throws {
+        let pair = try established()
+        let (mine, theirs) = try openStream(pair, sending: Array(repeating: 3, count: 50_000))
+        pair.client.reset(mine, code: 11)
+        try pair.run { theirs.receiving == .reset(code: 11) }
+        #expect(theirs.receiving == .reset(code: 11))
+        #expect(theirs.unreadBytes == 0)
+        pair.client.stop(mine, code: 12)
+        try pair.run(limit: .seconds(1)) { false }
+        let server = try #require(pair.server)
+        #expect(theirs.sending == .stopped)
+        #expect(throws: QUICError.stopped) { try server.write([1], to: theirs) }
+        try pair.run { mine.isClosed && theirs.isClosed }
+        #expect(mine.isClosed && theirs.isClosed)
+    }
+
+    @Test("a writer that waits for a window learns that the peer asked it to stop")
+    func stopsWaitingWriter() throws {
+        let pair = try established()
+        let (mine, theirs) = try openStream(pair)
+        let server = try #require(pair.server)
+        var stopped = false
+        pair.onEvent = { side, event in
+            if case .writable(let stream) = event, side == .client { stopped = stream.sending == .stopped }
+        }
+        while try pair.client.write([UInt8](repeating: 4, count: 100_000), to: mine) > 0 {
+            try pair.run(limit: .seconds(1)) { false }
+        }
+        #expect(theirs.unreadBytes == Int(pair.configuration.streamWindow))
+        #expect(!stopped)
+        server.stop(theirs, code: 3)
+        try pair.run(limit: .seconds(2)) { stopped }
+        #expect(stopped)
+    }
+
+    @Test("ten thousand streams, one after another, leave nothing behind")
+    func reusesStreams() throws {
+        let pair = try established()
+        pair.wire.latency = .microseconds(50)
+        pair.onEvent = { side, event in
+            guard case .readable(let stream) = event, let core = pair.core(side) else { return }
+            while core.read(stream) != nil {}
+            if stream.receiving == .ended { core.finish(stream) }
+        }
+        for _ in 0..<10_000 {
+            let stream = try #require(try pair.client.openStream(.bidirectional))
+            _ = try pair.client.write([5], to: stream)
+            pair.client.finish(stream)
+            try #require(try pair.run { stream.isClosed })
+        }
+        pair.events = [.client: [], .server: []]
+        #expect(pair.client.streams.byID.isEmpty)
+        #expect(pair.server?.streams.byID.count ?? 9 <= 1)
+    }
+
+    @Test("datagrams travel both ways, up to the size the path takes")
+    func datagrams() throws {
+        let pair = try established()
+        try pair.run(limit: .seconds(2)) { pair.client.statistics.pathPayloadBytes > 1_400 }
+        let limit = pair.client.maxDatagramBytes
+        #expect(limit > 1_300)
+        try pair.client.sendDatagram([UInt8](repeating: 8, count: limit))
+        #expect(throws: QUICError.datagramTooLarge(maxBytes: limit)) {
+            try pair.client.sendDatagram([UInt8](repeating: 8, count: limit + 1))
+        }
+        try pair.server?.sendDatagram([1, 2, 3])
+        var received: [Side: [UInt8]] = [:]
+        pair.onEvent = { side, event in if case .datagram = event { received[side] = pair.core(side)?.takeDatagram() } }
+        try pair.run { received.count == 2 }
+        #expect(received[.server]?.count == limit)
+        #expect(received[.client] == [1, 2, 3])
+    }
+
+    @Test("a probe of path MTU discovery leaves alone, and the path ends up with the larger size")
+    func discoversMTU() throws {
+        let pair = try CorePair()
+        let transfer = Transfer(pair, streams: 1, bytes: 2 << 20)
+        try pair.run { transfer.isComplete }
+        var known = 1_200
+        var probesInTheMiddle = 0
+        let fromClient = pair.batches.filter { $0.side == .client }.map(\.batch)
+        for (index, batch) in fromClient.enumerated() where batch.segmentSize > known {
+            #expect(batch.byteCount == batch.segmentSize, "a probe had company")
+            known = batch.segmentSize
+            if index > 0, fromClient[index - 1].byteCount > fromClient[index - 1].segmentSize { probesInTheMiddle += 1 }
+        }
+        #expect(known == pair.configuration.maxUDPPayload)
+        #expect(pair.client.statistics.pathPayloadBytes == known)
+        #expect(fromClient.contains { $0.packetCount > 8 })
+        #expect(transfer.isComplete)
+    }
+
+    @Test("a dialler moves to another path and back without losing a byte")
+    func migrates() throws {
+        let pair = try CorePair()
+        let second = SocketAddress(ipv4: 0x0a00_0909, port: 2_000)
+        pair.clientAddresses = [1: CorePair.clientAddress, 2: second]
+        let transfer = Transfer(pair, streams: 2, bytes: 1 << 20)
+        try pair.run { pair.client.isConfirmed && transfer.bytesRead(by: .server) > 100_000 }
+        let path2 = CorePath(number: 2, remote: CorePair.serverAddress)
+        try pair.client.migrate(to: path2, now: pair.now)
+        try pair.run { pair.client.path == path2 && pair.server?.path.remote == second }
+        #expect(pair.client.path == path2)
+        #expect(pair.server?.path.remote == second)
+        #expect(!transfer.isComplete)
+        #expect(pair.client.acceptedResetToken(now: pair.now) == nil)
+        try pair.client.migrateImmediately(to: CorePath(number: 1, remote: CorePair.serverAddress), now: pair.now)
+        #expect(try pair.run { transfer.isComplete })
+        #expect(transfer.mismatches == 0)
+        #expect(pair.server?.path.remote == CorePair.clientAddress)
+    }
+
+    @Test("a reset is accepted only for the ID in use, and not within 3 PTO of a migration")
+    func acceptsResets() throws {
+        let pair = try established()
+        let server = try #require(pair.server)
+        let ids = pair.events[.server]!.issued
+        let key = ResetKey(CorePair.serverKey)
+        let accepted = try #require(pair.client.acceptedResetToken(now: pair.now))
+        #expect(accepted == key.token(for: ids[0]))
+        // A dialler has no way to give a token for its first ID (RFC 9000 §18.2).
+        #expect(server.acceptedResetToken(now: pair.now) == nil)
+        pair.clientAddresses = [1: CorePair.clientAddress, 2: SocketAddress(ipv4: 0x0a00_0909, port: 2_000)]
+        try pair.client.migrate(to: CorePath(number: 2, remote: CorePair.serverAddress), now: pair.now)
+        #expect(pair.client.acceptedResetToken(now: pair.now) == nil)
+        try pair.run { pair.client.path.number == 2 }
+        let quiet = pair.client.probeTimeout * 3
+        let moved = try #require(pair.client.lastMigration)
+        #expect(pair.client.acceptedResetToken(now: moved.advanced(by: quiet - .nanoseconds(1))) == nil)
+        let later = try #require(pair.client.acceptedResetToken(now: moved.advanced(by: quiet)))
+        #expect(later != accepted)
+        #expect(ids.dropFirst().contains { key.token(for: $0) == later })
+        try pair.run(limit: .seconds(5)) { false }
+        #expect(server.acceptedResetToken(now: pair.now) != nil)
+    }
+
+    @Test("a reset packet looks like a short packet, ends in the token and is smaller than what it answers")
+    func writesResets() throws {
+        let key = ResetKey(CorePair.serverKey)
+        let id = LocalConnectionID(value: 77)
+        let entropy = SeededEntropy(seed: 4)
+        #expect(key.packet(for: id, answering: 21, entropy: entropy) == nil)
+        for size in [22, 43, 44, 1_200] {
+            let packet = try #require(key.packet(for: id, answering: size, entropy: entropy))
+            #expect(packet.count == min(size - 1, 43))
+            #expect(packet[0] & 0xc0 == 0x40)
+            let tail = packet.suffix(16).withUnsafeBytes { ResetToken($0) }
+            #expect(tail == key.token(for: id))
+        }
+        #expect(key.token(for: id) == ResetKey(CorePair.serverKey).token(for: id))
+        #expect(key.token(for: id) != ResetKey(CorePair.clientKey).token(for: id))
+    }
+}

@@ -1,0 +1,70 @@
+import MewBase
+import MewQUICCore
+import Testing
+
+@Suite("Streams over a bad wire")
+struct TransferTests {
+    /// One run of the law of the simulated network: up to 5 % loss, reordering, 300 ms round trips, 1280-byte packets.
+    private static func run(seed: UInt64, bytes: Int = 64 << 10, streams: Int = 3) throws -> (CorePair, Transfer) {
+        let random = SeededEntropy(seed: seed)
+        let pair = try CorePair(seed: seed)
+        pair.wire.latency = .milliseconds(Int64(1 + random.next() % 100))
+        pair.wire.jitter = .milliseconds(Int64(random.next() % 50))
+        pair.wire.lossPerThousand = Int(random.next() % 51)
+        if random.next() % 2 == 0 { pair.wire.maxPacketBytes = 1_280 }
+        let transfer = Transfer(pair, streams: streams, bytes: bytes)
+        try pair.run(limit: .seconds(600)) { transfer.isComplete || pair.client.closure != nil }
+        return (pair, transfer)
+    }
+
+    @Test(
+        "three streams of 64 KiB each way arrive whole, whatever the wire does",
+        arguments: 1...60 as ClosedRange<UInt64>)
+    func arrivesWhole(seed: UInt64) throws {
+        let (pair, transfer) = try Self.run(seed: seed)
+        #expect(transfer.isComplete, "seed \(seed): \(String(describing: pair.client.closure))")
+        #expect(transfer.mismatches == 0, "seed \(seed)")
+        #expect(pair.client.closure == nil)
+    }
+
+    @Test("the same seed gives the same packets at the same times")
+    func isDeterministic() throws {
+        let (first, _) = try Self.run(seed: 4_711)
+        let (second, _) = try Self.run(seed: 4_711)
+        let (other, _) = try Self.run(seed: 4_712)
+        #expect(first.trace == second.trace)
+        #expect(first.trace != other.trace)
+    }
+
+    @Test("10 MB arrive whole over a lossy wire")
+    func carriesTenMegabytes() throws {
+        let (_, transfer) = try Self.run(seed: 5, bytes: 10_000_000, streams: 1)
+        #expect(transfer.isComplete)
+        #expect(transfer.mismatches == 0)
+    }
+
+    @Test("a reader that stops stops the writer, and nothing is lost when it goes on")
+    func backPressure() throws {
+        let configuration = TransportConfiguration()
+        let pair = try CorePair()
+        let transfer = Transfer(pair, streams: 1, bytes: 4 << 20)
+        transfer.paused = [.server]
+        try pair.run(limit: .seconds(20)) { false }
+        let server = try #require(pair.server)
+        let stream = try #require(pair.events[.server]?.opened.first)
+        #expect(stream.unreadBytes == Int(configuration.streamWindow))
+        let writing = try #require(
+            pair.events[.client]?.lazy.compactMap { event in
+                guard case .writable(let stream) = event else { return nil as StreamCore? }
+                return stream
+            }.first)
+        // A writer is woken when half the room is free, so it may rest anywhere in the upper half.
+        #expect(writing.unsentBytes <= configuration.unsentBytesPerStream)
+        #expect(writing.unsentBytes > configuration.unsentBytesPerStream / 2)
+        #expect(writing.retainedBytes <= configuration.unsentBytesPerStream + 64 << 10)
+        #expect(server.closure == nil)
+        transfer.resume(.server, streams: [stream])
+        #expect(try pair.run(limit: .seconds(60)) { transfer.isComplete })
+        #expect(transfer.mismatches == 0)
+    }
+}

@@ -1,0 +1,160 @@
+internal import Synchronization
+
+/// A disk in memory that forgets what was not synced, as a machine does that loses its power.
+///
+/// SQLite reads and writes it through a file system layer of its own (`ForgetfulDisk+VFS.swift`). Killing a process proves
+/// nothing about durability, because the kernel keeps what was written; this does. After `crash(seed:)` every handle that was
+/// open before it is dead.
+package final class ForgetfulDisk: Sendable {
+    /// The name under which SQLite knows this disk; pass it where a store takes a `vfs`.
+    package let name: String
+
+    struct State {
+        var files: [String: File] = [:]
+        /// Handles opened in an earlier life answer with errors.
+        var life = 0
+        /// Bytes that may still be written; nil is no limit.
+        var room: Int?
+        var syncs = 0
+        var temporaries = 0
+    }
+
+    struct File {
+        var bytes: [UInt8] = []
+        /// What is on the platter for certain.
+        var durable: [UInt8] = []
+        /// What was done since the last sync. A crash keeps any part of it.
+        var pending: [Change] = []
+        /// A file that was never synced may be gone after a crash.
+        var isDurable = false
+    }
+
+    enum Change {
+        case write(offset: Int, bytes: [UInt8])
+        case truncate(size: Int)
+    }
+
+    let state = Mutex(State())
+
+    /// - Parameter label: unique within the process.
+    package init(label: String) {
+        name = "forgetful-\(label)"
+        register()
+    }
+
+    deinit {
+        unregister()
+    }
+
+    /// How often something was made durable so far.
+    package var syncs: Int { state.withLock { $0.syncs } }
+
+    /// From now on only `bytes` more fit; nil lifts the limit.
+    package func limitRoom(to bytes: Int?) {
+        state.withLock { $0.room = bytes }
+    }
+
+    /// Loses power: keeps what was synced and, of what was not, a part that `seed` chooses; some writes arrive torn.
+    package func crash(seed: UInt64) {
+        var random = SplitMix64(state: seed)
+        state.withLock { state in
+            state.life += 1
+            state.room = nil
+            // In a fixed order, so that one seed gives one outcome.
+            for name in state.files.keys.sorted() {
+                guard let file = state.files[name] else { continue }
+                state.files[name] = file.afterCrash(&random)
+            }
+        }
+    }
+
+    /// Writes to a file and does not sync it.
+    package func writeUnsynced(_ name: String, _ bytes: [UInt8]) {
+        state.withLock { state in
+            state.files[name, default: File()].apply(.write(offset: 0, bytes: bytes))
+        }
+    }
+
+    /// Overwrites part of a file behind SQLite's back, as a failing disk does.
+    package func corrupt(file suffix: String, at offset: Int, with bytes: [UInt8]) {
+        state.withLock { state in
+            for name in state.files.keys where name.hasSuffix(suffix) {
+                state.files[name]?.apply(.write(offset: offset, bytes: bytes))
+                state.files[name]?.sync()
+            }
+        }
+    }
+
+    /// The size of the first file whose name ends so; zero when there is none.
+    package func size(ofFile suffix: String) -> Int {
+        state.withLock { state in
+            state.files.first { $0.key.hasSuffix(suffix) }?.value.bytes.count ?? 0
+        }
+    }
+}
+
+extension ForgetfulDisk.File {
+    mutating func apply(_ change: ForgetfulDisk.Change) {
+        pending.append(change)
+        change.apply(to: &bytes)
+    }
+
+    mutating func sync() {
+        durable = bytes
+        pending = []
+        isDurable = true
+    }
+
+    fileprivate func afterCrash(_ random: inout SplitMix64) -> ForgetfulDisk.File? {
+        guard isDurable || random.next() % 2 == 0 else { return nil }
+        var file = ForgetfulDisk.File()
+        file.bytes = durable
+        for change in pending { change.survives(&random)?.apply(to: &file.bytes) }
+        file.sync()
+        return file
+    }
+}
+
+extension ForgetfulDisk.Change {
+    /// Disks write whole sectors.
+    private static let sector = 512
+
+    fileprivate func apply(to bytes: inout [UInt8]) {
+        switch self {
+        case .write(let offset, let new):
+            if bytes.count < offset + new.count {
+                bytes.append(contentsOf: repeatElement(0, count: offset + new.count - bytes.count))
+            }
+            bytes.replaceSubrange(offset..<offset + new.count, with: new)
+        case .truncate(let size):
+            if size < bytes.count { bytes.removeLast(bytes.count - size) }
+        }
+    }
+
+    /// What is left of this change: all, nothing, or its first sectors.
+    fileprivate func survives(_ random: inout SplitMix64) -> ForgetfulDisk.Change? {
+        switch (random.next() % 4, self) {
+        case (0, _): nil
+        case (1, .write(let offset, let bytes)):
+            .write(offset: offset, bytes: Array(bytes.prefix(Self.sector * Int(random.next() % 8))))
+        case (_, let whole): whole
+        }
+    }
+}
+
+/// Vigna's splitmix64: a small generator whose output depends on its seed alone.
+package struct SplitMix64: RandomNumberGenerator {
+    private var state: UInt64
+
+    package init(state: UInt64) {
+        self.state = state
+    }
+
+    package mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}
