@@ -45,7 +45,7 @@ public struct ClientQueue: Sendable {
     /// The first entry that is still to be taken.
     private var start = 0
     private var bytes = 0
-    private(set) var isSilent = false
+    public private(set) var isSilent = false
     /// The last event that was taken out for the client.
     public private(set) var taken = SequenceNumber.zero
 

@@ -1,0 +1,163 @@
+package import MewIdentity
+package import MewSession
+package import MewWire
+internal import Synchronization
+
+/// One channel to one client: who is behind it, and the frames that wait for it.
+///
+/// A stock connection is one of these; a native connection is one for its control channel and one for each session channel.
+/// The sessions put frames in, never waiting; the connection takes them out with `next` as fast as the peer reads. What does not
+/// fit becomes a gap (`ClientQueue`).
+///
+/// The connection owes: one task that sends what `next` returns until it is nil; before each message it takes from the peer,
+/// `waitForRoom`; and `end` when the channel is gone.
+package final class SessionClient: Sendable {
+    /// What kind of channel it is, which decides what it gets (spec/native-wire.md §1).
+    package enum Role: Hashable, Sendable {
+        /// `mew/wire/0`: everything on one stream.
+        case stock
+        /// The first stream of a native connection: lists and broadcasts, no session.
+        case control
+        /// A further native stream: one session.
+        case session
+    }
+
+    private struct State {
+        var queue = ClientQueue()
+        var kind: ClientKind
+        var isEnded = false
+        var reader: CheckedContinuation<Void, Never>?
+        var asker: CheckedContinuation<Void, Never>?
+        var whenDrained: (@Sendable () -> Void)?
+
+        mutating func takeReader() -> CheckedContinuation<Void, Never>? {
+            defer { reader = nil }
+            return reader
+        }
+
+        mutating func takeAsker() -> CheckedContinuation<Void, Never>? {
+            defer { asker = nil }
+            return asker
+        }
+
+        mutating func takeWhenDrained() -> (@Sendable () -> Void)? {
+            defer { whenDrained = nil }
+            return whenDrained
+        }
+    }
+
+    package let id: ClientID
+    package let role: Role
+    package let node: NodeID
+    /// The name this daemon knows the device by.
+    package let name: String
+    private let state: Mutex<State>
+
+    /// - Parameter kind: what the client says it is. On native and stock channels it is known for certain only with
+    ///   `attach_session` or `new_session`, which replace it.
+    package init(id: ClientID, role: Role, node: NodeID, name: String, kind: ClientKind = .unknown) {
+        (self.id, self.role, self.node, self.name) = (id, role, node, name)
+        state = Mutex(State(kind: kind))
+    }
+
+    package var link: ApplicationProtocol { role == .stock ? .stock : .native }
+
+    package var kind: ClientKind { state.withLock { $0.kind } }
+
+    package var by: By { By(node: node, name: name, clientKind: kind) }
+
+    // MARK: - For the connection
+
+    /// The next frame to send; nil when the channel has ended or the task is cancelled. One caller at a time.
+    package func next() async -> [UInt8]? {
+        while !Task.isCancelled {
+            let (frame, isOver, whenDrained) = state.withLock { state in
+                let frame = state.queue.pop()
+                let isDrained = frame == nil && state.queue.isSilent
+                return (frame, frame == nil && state.isEnded, isDrained ? state.takeWhenDrained() : nil)
+            }
+            wakeAsker()
+            if let frame { return frame }
+            if isOver { return nil }
+            whenDrained?()
+            await waitForFrame()
+        }
+        return nil
+    }
+
+    /// Returns when the client has read enough of what it asked for to ask for more; at once when it keeps up.
+    package func waitForRoom() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { asker in
+                let goesOn = state.withLock { state in
+                    guard !state.queue.hasRoom, !state.isEnded, !Task.isCancelled else { return true }
+                    state.asker = asker
+                    return false
+                }
+                if goesOn { asker.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.takeAsker() }?.resume()
+        }
+    }
+
+    /// The channel is gone: `next` returns what is left and then nil, and nothing more is taken in. Idempotent.
+    package func end() {
+        let (reader, asker) = state.withLock { state in
+            state.isEnded = true
+            return (state.takeReader(), state.takeAsker())
+        }
+        reader?.resume()
+        asker?.resume()
+    }
+
+    private func waitForFrame() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { reader in
+                let goesOn = state.withLock { state in
+                    guard state.queue.isEmpty, !state.isEnded, !Task.isCancelled else { return true }
+                    state.reader = reader
+                    return false
+                }
+                if goesOn { reader.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.takeReader() }?.resume()
+        }
+    }
+
+    private func wakeAsker() {
+        state.withLock { $0.queue.hasRoom ? $0.takeAsker() : nil }?.resume()
+    }
+
+    // MARK: - For the sessions
+
+    /// Takes a frame in without waiting.
+    func push(_ frame: [UInt8], _ kind: ClientQueue.Kind) -> ClientQueue.Push {
+        let (push, reader) = state.withLock { state -> (ClientQueue.Push, CheckedContinuation<Void, Never>?) in
+            guard !state.isEnded else { return (.silent, nil) }
+            return (state.queue.push(frame, kind), state.takeReader())
+        }
+        reader?.resume()
+        return push
+    }
+
+    /// What the client says it is.
+    func identify(as kind: ClientKind) {
+        state.withLock { $0.kind = kind }
+    }
+
+    /// The stream goes on: after a gap, or because the client attaches to another session.
+    func restart(isNewSession: Bool) {
+        state.withLock { isNewSession ? $0.queue.restart() : $0.queue.resume() }
+    }
+
+    /// Calls `action` once, when everything that was queued before the gap is sent. For clients that cannot ask to go on.
+    func whenDrained(_ action: @escaping @Sendable () -> Void) {
+        let reader = state.withLock { state in
+            state.whenDrained = action
+            return state.takeReader()
+        }
+        reader?.resume()
+    }
+}
