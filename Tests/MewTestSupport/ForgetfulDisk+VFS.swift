@@ -130,10 +130,10 @@ private struct DiskFile {
         }
         methods.xWrite = { file, bytes, count, offset in
             let source = UnsafeRawBufferPointer(start: bytes, count: Int(count))
-            return file?.withOpenFile { $0.change(.write(offset: Int(offset), bytes: Array(source))) } ?? SQLITE_IOERR
+            return file?.withOpenFile { $0.write(Array(source), at: Int(offset)) } ?? SQLITE_IOERR
         }
         methods.xTruncate = { file, size in
-            file?.withOpenFile { $0.change(.truncate(size: Int(size))) } ?? SQLITE_IOERR
+            file?.withOpenFile { $0.truncate(to: Int(size)) } ?? SQLITE_IOERR
         }
         methods.xSync = { file, _ in file?.withOpenFile { $0.sync() } ?? SQLITE_IOERR }
         methods.xFileSize = { file, size in
@@ -181,23 +181,31 @@ private final class OpenFile {
     func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int) -> Int32 {
         disk.state.withLock { state in
             guard state.life == life, let file = state.files[path] else { return SQLITE_IOERR }
-            let available = file.bytes.dropFirst(offset).prefix(target.count)
-            target.copyBytes(from: available)
-            guard available.count < target.count else { return SQLITE_OK }
+            let count = max(0, min(target.count, file.bytes.count - offset))
+            file.bytes.withUnsafeBytes { target.copyBytes(from: $0.dropFirst(offset).prefix(count)) }
+            guard count < target.count else { return SQLITE_OK }
             // SQLite requires the rest to be zeros.
-            for index in available.count..<target.count { target[index] = 0 }
+            UnsafeMutableRawBufferPointer(rebasing: target[count...]).initializeMemory(as: UInt8.self, repeating: 0)
             return Self.shortRead
         }
     }
 
-    func change(_ change: ForgetfulDisk.Change) -> Int32 {
+    func write(_ bytes: [UInt8], at offset: Int) -> Int32 {
         disk.state.withLock { state in
             guard state.life == life else { return SQLITE_IOERR }
-            if case .write(_, let bytes) = change, let room = state.room {
+            if let room = state.room {
                 guard room >= bytes.count else { return SQLITE_FULL }
                 state.room = room - bytes.count
             }
-            state.files[path]?.apply(change)
+            state.files[path]?.write(bytes, at: offset)
+            return SQLITE_OK
+        }
+    }
+
+    func truncate(to size: Int) -> Int32 {
+        disk.state.withLock { state in
+            guard state.life == life else { return SQLITE_IOERR }
+            state.files[path]?.truncate(to: size)
             return SQLITE_OK
         }
     }

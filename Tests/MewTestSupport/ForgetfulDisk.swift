@@ -21,17 +21,16 @@ package final class ForgetfulDisk: Sendable {
 
     struct File {
         var bytes: [UInt8] = []
-        /// What is on the platter for certain.
-        var durable: [UInt8] = []
-        /// What was done since the last sync. A crash keeps any part of it.
+        /// What was done since the last sync, with what it replaced. A crash keeps any part of it.
         var pending: [Change] = []
         /// A file that was never synced may be gone after a crash.
         var isDurable = false
     }
 
     enum Change {
-        case write(offset: Int, bytes: [UInt8])
-        case truncate(size: Int)
+        /// `old` is what stood there; shorter than `new` where the file grew.
+        case write(offset: Int, new: [UInt8], old: [UInt8])
+        case truncate(size: Int, cut: [UInt8])
     }
 
     let state = Mutex(State())
@@ -71,7 +70,7 @@ package final class ForgetfulDisk: Sendable {
     /// Writes to a file and does not sync it.
     package func writeUnsynced(_ name: String, _ bytes: [UInt8]) {
         state.withLock { state in
-            state.files[name, default: File()].apply(.write(offset: 0, bytes: bytes))
+            state.files[name, default: File()].write(bytes, at: 0)
         }
     }
 
@@ -79,7 +78,7 @@ package final class ForgetfulDisk: Sendable {
     package func corrupt(file suffix: String, at offset: Int, with bytes: [UInt8]) {
         state.withLock { state in
             for name in state.files.keys where name.hasSuffix(suffix) {
-                state.files[name]?.apply(.write(offset: offset, bytes: bytes))
+                state.files[name]?.write(bytes, at: offset)
                 state.files[name]?.sync()
             }
         }
@@ -94,50 +93,65 @@ package final class ForgetfulDisk: Sendable {
 }
 
 extension ForgetfulDisk.File {
-    mutating func apply(_ change: ForgetfulDisk.Change) {
-        pending.append(change)
-        change.apply(to: &bytes)
+    mutating func write(_ new: [UInt8], at offset: Int) {
+        let end = min(bytes.count, offset + new.count)
+        let old = offset < end ? Array(bytes[offset..<end]) : []
+        pending.append(.write(offset: offset, new: new, old: old))
+        put(new, at: offset)
+    }
+
+    mutating func truncate(to size: Int) {
+        guard size < bytes.count else { return }
+        pending.append(.truncate(size: size, cut: Array(bytes[size...])))
+        bytes.removeLast(bytes.count - size)
     }
 
     mutating func sync() {
-        durable = bytes
         pending = []
         isDurable = true
     }
 
+    fileprivate mutating func put(_ new: [UInt8], at offset: Int) {
+        let end = offset + new.count
+        if bytes.count < end { bytes += [UInt8](repeating: 0, count: end - bytes.count) }
+        bytes.withUnsafeMutableBytes { $0[offset..<end].copyBytes(from: new) }
+    }
+
+    /// The file as it is found after the crash: everything since the last sync undone, then done again in part.
     fileprivate func afterCrash(_ random: inout SplitMix64) -> ForgetfulDisk.File? {
         guard isDurable || random.next() % 2 == 0 else { return nil }
-        var file = ForgetfulDisk.File()
-        file.bytes = durable
-        for change in pending { change.survives(&random)?.apply(to: &file.bytes) }
+        var file = self
+        for change in pending.reversed() { file.undo(change) }
+        for change in pending { file.redo(change, &random) }
         file.sync()
         return file
     }
-}
 
-extension ForgetfulDisk.Change {
-    /// Disks write whole sectors.
-    private static let sector = 512
-
-    fileprivate func apply(to bytes: inout [UInt8]) {
-        switch self {
-        case .write(let offset, let new):
-            if bytes.count < offset + new.count {
-                bytes.append(contentsOf: repeatElement(0, count: offset + new.count - bytes.count))
-            }
-            bytes.replaceSubrange(offset..<offset + new.count, with: new)
-        case .truncate(let size):
-            if size < bytes.count { bytes.removeLast(bytes.count - size) }
+    private mutating func undo(_ change: ForgetfulDisk.Change) {
+        switch change {
+        case .write(let offset, let new, let old):
+            put(old, at: offset)
+            // What it added lies at the end, because everything later is undone already.
+            if old.count < new.count { bytes.removeLast(min(bytes.count, offset + new.count) - offset - old.count) }
+        case .truncate(_, let cut):
+            bytes += cut
         }
     }
 
-    /// What is left of this change: all, nothing, or its first sectors.
-    fileprivate func survives(_ random: inout SplitMix64) -> ForgetfulDisk.Change? {
-        switch (random.next() % 4, self) {
-        case (0, _): nil
-        case (1, .write(let offset, let bytes)):
-            .write(offset: offset, bytes: Array(bytes.prefix(Self.sector * Int(random.next() % 8))))
-        case (_, let whole): whole
+    /// Disks write whole sectors.
+    private static let sector = 512
+
+    /// All of the change arrives, nothing of it, or its first sectors.
+    private mutating func redo(_ change: ForgetfulDisk.Change, _ random: inout SplitMix64) {
+        switch (random.next() % 4, change) {
+        case (0, _):
+            break
+        case (1, .write(let offset, let new, _)):
+            put(Array(new.prefix(Self.sector * Int(random.next() % 8))), at: offset)
+        case (_, .write(let offset, let new, _)):
+            put(new, at: offset)
+        case (_, .truncate(let size, _)):
+            if size < bytes.count { bytes.removeLast(bytes.count - size) }
         }
     }
 }
