@@ -59,6 +59,8 @@ package final class EventLoop: Loop, @unchecked Sendable {
     var endActions: [() -> Void] = []
     var descriptors = DescriptorTable()
     var taken: [Work] = []
+    /// How many turns there were. A gauge: an idle loop has a few a second at most.
+    package internal(set) var turnCount = 0
     /// Until then the loop polls without sleeping.
     var spinEnd = Instant.zero
     let events = UnsafeMutablePointer<csys_event>.allocate(capacity: EventLoop.eventsPerTurn)

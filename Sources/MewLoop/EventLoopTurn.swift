@@ -11,6 +11,7 @@ extension EventLoop {
     func turn() {
         let count = csys_poll_wait(poll, events, Int32(Self.eventsPerTurn), waitNanoseconds())
         precondition(count >= 0, "epoll refused our descriptor: error \(-count)")
+        turnCount += 1
         turnTime = max(turnTime, Self.systemTime)
         deliver(Int(count))
         // Packets first: an acknowledgement that waits in the socket must beat the loss timer that is due with it.

@@ -1,0 +1,80 @@
+internal import CSys
+internal import Glibc
+
+/// What a person types, or a file or pipe in its place, line by line.
+///
+/// The descriptor is not made non-blocking: it is shared with the shell, which would find it so. One reader at a time.
+package actor StandardInput {
+    package nonisolated let unownedExecutor: UnownedSerialExecutor
+    private let loop: EventLoop
+    private let descriptor: Int32
+    private var buffer = LineBuffer()
+    private var isAtEnd = false
+    private var watch: DescriptorWatch?
+    private var reader: CheckedContinuation<Void, Never>?
+
+    /// - Parameter descriptor: the standard input, unless a test has another one.
+    package init(_ descriptor: Int32 = 0, on loop: EventLoop) {
+        self.descriptor = descriptor
+        self.loop = loop
+        unownedExecutor = loop.asUnownedSerialExecutor()
+    }
+
+    /// The next line without its line feed; nil at the end. What stands after the last line feed is a line too.
+    package func readLine(maxBytes: Int) async throws(StreamError) -> [UInt8]? {
+        while true {
+            switch buffer.line(maxBytes: maxBytes) {
+            case .line(let line): return line
+            case .tooLong: throw .lineTooLong(maxBytes: maxBytes)
+            case .needMore: break
+            }
+            guard !isAtEnd else { return buffer.isEmpty ? nil : buffer.take(maxBytes: maxBytes) }
+            guard !Task.isCancelled else { throw .cancelled }
+            if try !readBlock() { await readable() }
+        }
+    }
+
+    private func readBlock() throws(StreamError) -> Bool {
+        var count: Int64 = 0
+        let block = [UInt8](unsafeUninitializedCapacity: 4_096) { bytes, length in
+            count = csys_shared_read(descriptor, bytes.baseAddress, bytes.count)
+            length = max(0, Int(count))
+        }
+        guard count != -Int64(EAGAIN) else { return false }
+        guard count >= 0 else { throw .system(SystemError(errno: Int32(-count), doing: "reading the input")) }
+        isAtEnd = count == 0
+        buffer.append(block[...])
+        return true
+    }
+
+    private func readable() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                precondition(reader == nil, "the input has one reader at a time")
+                guard !Task.isCancelled else { return continuation.resume() }
+                reader = continuation
+                startWatch()
+            }
+        } onCancel: {
+            loop.perform { self.assumeIsolated { $0.wake() } }
+        }
+    }
+
+    private func startWatch() {
+        do throws(SystemError) {
+            watch = try loop.watch(descriptor, for: .readable) { _ in self.assumeIsolated { $0.wake() } }
+        } catch {
+            // A plain file cannot be watched and is always ready; anything else that cannot has no more to say.
+            isAtEnd = error.errno != EPERM
+            wake()
+        }
+    }
+
+    private func wake() {
+        if let watch { loop.unwatch(watch) }
+        watch = nil
+        let waiting = reader
+        reader = nil
+        waiting?.resume()
+    }
+}

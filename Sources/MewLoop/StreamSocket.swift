@@ -1,0 +1,278 @@
+internal import CSys
+internal import Glibc
+
+/// Why a stream gives or takes no more.
+package enum StreamError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A line was longer than the reader accepts. Nothing more can be read: where the next one begins is unknown.
+    case lineTooLong(maxBytes: Int)
+    /// We closed it.
+    case closed
+    case cancelled
+    /// The other end is gone, or the kernel refused.
+    case system(SystemError)
+
+    package var description: String {
+        switch self {
+        case .lineTooLong(let maxBytes): "a line was longer than \(maxBytes) bytes"
+        case .closed: "the connection was closed"
+        case .cancelled: "cancelled"
+        case .system(let error): error.description
+        }
+    }
+}
+
+/// Who is at the other end of a Unix socket, as the kernel knows it.
+package struct PeerCredentials: Hashable, Sendable {
+    package let process: Int32
+    package let user: UInt32
+
+    /// The same user as ours, or the superuser, who could read everything anyway.
+    package var isTrusted: Bool { user == csys_effective_user() || user == 0 }
+}
+
+/// A connected byte stream of one loop: a Unix socket, and whatever else is a socket and a stream.
+///
+/// Nothing is read that nobody asked for, and `write` returns when the kernel has all of it: back-pressure reaches the
+/// other end. One reader and any number of writers at a time; what one of them writes stays together. The kernel is asked
+/// to watch the socket only while somebody waits, because a hang-up is reported without being asked for.
+package actor StreamSocket {
+    private struct Writer {
+        let number: UInt64
+        let bytes: [UInt8]
+        var sent = 0
+        /// Nil when its task was cancelled after the first byte had left.
+        var continuation: CheckedContinuation<Result<Void, StreamError>, Never>?
+    }
+
+    package nonisolated let unownedExecutor: UnownedSerialExecutor
+    /// Nil when it is no Unix socket.
+    package nonisolated let peer: PeerCredentials?
+
+    private let loop: EventLoop
+    private var descriptor: Int32
+    private var watch: DescriptorWatch?
+    private var interest: Readiness = []
+    private var buffer = LineBuffer()
+    private var isAtEnd = false
+    private var reader: CheckedContinuation<Void, Never>?
+    private var writers: [Writer] = []
+    private var writerNumber: UInt64 = 0
+    private var finishes = false
+
+    /// Read at once at most.
+    private static let blockBytes = 16 << 10
+
+    /// - Parameter descriptor: connected and non-blocking; nobody else closes it.
+    init(owning descriptor: Int32, on loop: EventLoop) {
+        self.descriptor = descriptor
+        self.loop = loop
+        unownedExecutor = loop.asUnownedSerialExecutor()
+        var peer = csys_peer()
+        let isKnown = csys_unix_peer(descriptor, &peer) == 0
+        self.peer = isKnown ? PeerCredentials(process: peer.pid, user: peer.uid) : nil
+    }
+
+    deinit {
+        if descriptor >= 0 { csys_close(descriptor) }
+    }
+
+    /// Connects to who listens at `path`.
+    package static func connect(to path: String, on loop: EventLoop) throws(SystemError) -> StreamSocket {
+        StreamSocket(owning: try checked(csys_unix_connect(path), "connecting to \(path)"), on: loop)
+    }
+
+    /// Two ends that are connected to each other.
+    package static func pair(on loop: EventLoop) throws(SystemError) -> (StreamSocket, StreamSocket) {
+        var (one, other): (Int32, Int32) = (-1, -1)
+        try check(csys_unix_pair(&one, &other), "making a pair of sockets")
+        return (StreamSocket(owning: one, on: loop), StreamSocket(owning: other, on: loop))
+    }
+
+    // MARK: - Reading
+
+    /// The next bytes, at most `maxBytes`; nil at the end.
+    package func read(maxBytes: Int) async throws(StreamError) -> [UInt8]? {
+        precondition(maxBytes > 0, "reading nothing looks like an end")
+        while buffer.isEmpty {
+            guard try await fill() else { return nil }
+        }
+        return buffer.take(maxBytes: maxBytes)
+    }
+
+    /// The next line without its line feed; nil at the end. What stands after the last line feed is a line too.
+    package func readLine(maxBytes: Int) async throws(StreamError) -> [UInt8]? {
+        while true {
+            switch buffer.line(maxBytes: maxBytes) {
+            case .line(let line): return line
+            case .tooLong: throw .lineTooLong(maxBytes: maxBytes)
+            case .needMore: break
+            }
+            guard try await fill() else { return buffer.isEmpty ? nil : buffer.take(maxBytes: maxBytes) }
+        }
+    }
+
+    /// Reads one block, waiting for it; false at the end.
+    private func fill() async throws(StreamError) -> Bool {
+        while true {
+            guard descriptor >= 0 else { throw .closed }
+            guard !isAtEnd else { return false }
+            guard !Task.isCancelled else { throw .cancelled }
+            if try readBlock() { return !isAtEnd }
+            await readable()
+        }
+    }
+
+    /// False when nothing is there yet.
+    private func readBlock() throws(StreamError) -> Bool {
+        var count: Int64 = 0
+        let block = [UInt8](unsafeUninitializedCapacity: Self.blockBytes) { bytes, length in
+            count = csys_stream_read(descriptor, bytes.baseAddress, bytes.count)
+            length = max(0, Int(count))
+        }
+        guard count != -Int64(EAGAIN) else { return false }
+        guard count >= 0 else { throw .system(SystemError(errno: Int32(-count), doing: "reading from a socket")) }
+        isAtEnd = count == 0
+        buffer.append(block[...])
+        return true
+    }
+
+    /// Returns when it is worth trying again: readable, closed or cancelled.
+    private func readable() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                precondition(reader == nil, "a stream has one reader at a time")
+                guard descriptor >= 0, !Task.isCancelled else { return continuation.resume() }
+                reader = continuation
+                updateWatch()
+            }
+        } onCancel: {
+            loop.perform { self.assumeIsolated { $0.wakeReader() } }
+        }
+    }
+
+    private func wakeReader() {
+        let waiting = reader
+        reader = nil
+        updateWatch()
+        waiting?.resume()
+    }
+
+    // MARK: - Writing
+
+    /// Returns when the kernel has taken all of it. A task that is cancelled stops waiting; its bytes still leave whole if
+    /// the first of them has.
+    package func write(_ bytes: [UInt8]) async throws(StreamError) {
+        guard !bytes.isEmpty else { return }
+        writerNumber += 1
+        let number = writerNumber
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, StreamError>, Never>) in
+                guard descriptor >= 0, !finishes else { return continuation.resume(returning: .failure(.closed)) }
+                guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
+                writers.append(Writer(number: number, bytes: bytes, continuation: continuation))
+                if writers.count == 1 { pump() }
+            }
+        } onCancel: {
+            loop.perform { self.assumeIsolated { $0.cancelWriter(number) } }
+        }
+        try result.get()
+    }
+
+    private func cancelWriter(_ number: UInt64) {
+        guard let index = writers.firstIndex(where: { $0.number == number }) else { return }
+        let waiting = writers[index].continuation
+        writers[index].continuation = nil
+        if writers[index].sent == 0 { writers.remove(at: index) }
+        waiting?.resume(returning: .failure(.cancelled))
+        settleWriters()
+    }
+
+    private func pump() {
+        while let writer = writers.first {
+            let count = writer.bytes.withUnsafeBytes {
+                csys_stream_write(descriptor, $0.baseAddress.map { $0 + writer.sent }, $0.count - writer.sent)
+            }
+            if count == -Int64(EAGAIN) { break }
+            guard count >= 0 else {
+                return failWriters(.system(SystemError(errno: Int32(-count), doing: "writing to a socket")))
+            }
+            writers[0].sent += Int(count)
+            guard writers[0].sent == writer.bytes.count else { continue }
+            writers.removeFirst()
+            writer.continuation?.resume(returning: .success(()))
+        }
+        settleWriters()
+    }
+
+    private func settleWriters() {
+        if writers.isEmpty, finishes, descriptor >= 0 { csys_stream_finish(descriptor) }
+        updateWatch()
+    }
+
+    private func failWriters(_ error: StreamError) {
+        let failed = writers
+        writers = []
+        for writer in failed { writer.continuation?.resume(returning: .failure(error)) }
+        settleWriters()
+    }
+
+    // MARK: - Ending
+
+    /// Ends our direction after what was written; reading goes on. Idempotent.
+    package func finish() {
+        guard !finishes else { return }
+        finishes = true
+        settleWriters()
+    }
+
+    /// Ends both directions; who waits gets `closed`. Idempotent.
+    package func close() {
+        guard descriptor >= 0 else { return }
+        forgetWatch()
+        csys_close(descriptor)
+        descriptor = -1
+        wakeReader()
+        failWriters(.closed)
+    }
+
+    // MARK: - Watching
+
+    private func updateWatch() {
+        let wanted: Readiness = [reader == nil ? [] : .readable, writers.isEmpty ? [] : .writable]
+        guard wanted != interest, descriptor >= 0 else { return }
+        interest = wanted
+        if wanted.isEmpty {
+            forgetWatch()
+        } else if let watch {
+            loop.change(watch, to: wanted)
+        } else {
+            startWatch(wanted)
+        }
+    }
+
+    private func startWatch(_ wanted: Readiness) {
+        do throws(SystemError) {
+            watch = try loop.watch(descriptor, for: wanted) { readiness in
+                self.assumeIsolated { $0.ready(readiness) }
+            }
+        } catch {
+            // No memory for one more watch: give the stream up rather than wait for ever.
+            interest = []
+            isAtEnd = true
+            wakeReader()
+            failWriters(.system(error))
+        }
+    }
+
+    private func forgetWatch() {
+        if let watch { loop.unwatch(watch) }
+        watch = nil
+        interest = []
+    }
+
+    private func ready(_ readiness: Readiness) {
+        let isOver = !readiness.isDisjoint(with: [.failed, .hungUp])
+        if isOver || readiness.contains(.writable), !writers.isEmpty { pump() }
+        if isOver || readiness.contains(.readable), reader != nil { wakeReader() }
+    }
+}
