@@ -1,3 +1,6 @@
+package import MewLoop
+package import MewSession
+
 /// Which agents this daemon offers: a remote device picks a name, never a command line (DESIGN §9).
 package struct AgentCatalog: Equatable, Sendable {
     package enum Kind: Equatable, Sendable {
@@ -33,6 +36,17 @@ package struct AgentCatalog: Equatable, Sendable {
     package func entry(named name: String?) -> Entry? {
         guard let name else { return defaultEntry }
         return entries.first { $0.name == name }
+    }
+
+    /// The back ends of all entries, in their order.
+    ///
+    /// - Parameters: those of `ShellAgent`.
+    package func backends(loop: EventLoop, home: String, environment: [String]) -> [any AgentBackend] {
+        entries.map { entry in
+            switch entry.kind {
+            case .shell: ShellAgent(loop: loop, home: home, environment: environment)
+            }
+        }
     }
 
     private static func entry(for option: String) throws(AgentOptionError) -> Entry {

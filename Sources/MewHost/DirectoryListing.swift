@@ -1,18 +1,12 @@
 import MewLoop
+package import MewWire
 
 /// What a directory of a workspace holds, ready for `dir_listing` (spec/mew-wire.md §4.12).
 package struct DirectoryListing: Equatable, Sendable {
-    package struct Entry: Equatable, Sendable {
-        package let name: String
-        package let isDirectory: Bool
-        /// Of files only.
-        package let bytes: UInt64?
-    }
-
     /// From the workspace's root, without links and dots; empty for the root.
     package let path: String
     /// Directories first, then by lower-cased name, then by name.
-    package let entries: [Entry]
+    package let entries: [DirEntry]
     /// True when the directory holds more than `maxEntries` or `maxNameBytes` allow; which ones are missing is up to the
     /// order of the file system. A reader must be told.
     package let isCut: Bool
@@ -29,7 +23,7 @@ package struct DirectoryListing: Equatable, Sendable {
     init(
         of directory: DirectoryHandle, path: [UInt8], kind: (DirectoryHandle.Name) -> DirectoryHandle.Kind?
     ) throws(FileError) {
-        var entries: [Entry] = []
+        var entries: [DirEntry] = []
         var nameBytes = 0
         var isCut = false
         try directory.names { name in
@@ -39,7 +33,7 @@ package struct DirectoryListing: Equatable, Sendable {
                 return false
             }
             nameBytes += name.count
-            entries.append(Entry(name, kind(name)))
+            entries.append(DirEntry(name, kind(name)))
             return true
         }
         self.path = String(decoding: path, as: UTF8.self)
@@ -48,17 +42,17 @@ package struct DirectoryListing: Equatable, Sendable {
         self.isCut = isCut
     }
 
-    private static func precedes(_ left: (entry: Entry, key: String), _ right: (entry: Entry, key: String)) -> Bool {
+    private static func precedes(_ left: (entry: DirEntry, key: String), _ right: (entry: DirEntry, key: String)) -> Bool {
         guard left.entry.isDirectory == right.entry.isDirectory else { return left.entry.isDirectory }
         return (left.key, left.entry.name) < (right.key, right.entry.name)
     }
 }
 
-extension DirectoryListing.Entry {
+extension DirEntry {
     /// Bytes of a name that are no UTF-8 are replaced: JSON cannot carry them, so such an entry can be seen, not opened.
     fileprivate init(_ name: DirectoryHandle.Name, _ kind: DirectoryHandle.Kind?) {
-        self.name = String(decoding: name, as: UTF8.self)
-        isDirectory = kind == .directory
-        if case .file(let size) = kind { bytes = size } else { bytes = nil }
+        var size: UInt64?
+        if case .file(let bytes) = kind { size = bytes }
+        self.init(name: String(decoding: name, as: UTF8.self), isDirectory: kind == .directory, size: size)
     }
 }

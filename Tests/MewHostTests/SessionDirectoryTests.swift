@@ -1,4 +1,5 @@
 import MewTestSupport
+import MewWire
 import Testing
 
 @testable import MewHost
@@ -44,20 +45,23 @@ struct SessionDirectoryTests {
 
 @Suite("Projects")
 struct ProjectTests {
+    private func use(_ path: String, _ milliseconds: Int64) -> ProjectUse {
+        ProjectUse(path: path, lastUsed: WallTime(milliseconds: milliseconds))
+    }
+
     @Test("sessions of one path make one project, the last used first, ties by path")
     func grouping() {
-        let projects = Project.all(in: [
-            .init(path: "/home/me/app", lastUsed: 10), .init(path: "/home/me/lib", lastUsed: 20),
-            .init(path: "/home/me/app", lastUsed: 30), .init(path: "/", lastUsed: 20),
+        let projects = ProjectInfo.all(in: [
+            use("/home/me/app", 10), use("/home/me/lib", 20), use("/home/me/app", 30), use("/", 20),
         ])
         #expect(projects.map(\.path) == ["/home/me/app", "/", "/home/me/lib"])
         #expect(projects.map(\.displayName) == ["app", "/", "lib"])
         #expect(projects.map(\.sessionCount) == [2, 1, 1])
-        #expect(projects.map(\.lastUsed) == [30, 20, 20])
+        #expect(projects.map(\.lastUsedAt?.milliseconds) == [30, 20, 20])
     }
 
     @Test("no sessions, no projects")
     func empty() {
-        #expect(Project.all(in: []).isEmpty)
+        #expect(ProjectInfo.all(in: []).isEmpty)
     }
 }

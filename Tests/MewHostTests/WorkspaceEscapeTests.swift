@@ -42,7 +42,7 @@ struct WorkspaceEscapeTests {
         #expect(throws: WorkspaceError.escapes("way-out")) { try workspace.list("way-out") }
         #expect(throws: WorkspaceError.escapes("way-out/x")) { try workspace.list("way-out/x") }
         let shown = try #require(try workspace.list("").entries.first { $0.name == "way-out" })
-        #expect(!shown.isDirectory && shown.bytes == nil)
+        #expect(!shown.isDirectory && shown.size == nil)
     }
 
     @Test("an absolute link beside the root whose name begins with the root's is outside")
@@ -111,7 +111,7 @@ struct WorkspaceEscapeTests {
         #expect(throws: WorkspaceError.escapes("root")) { try process.list("root") }
         #expect(throws: WorkspaceError.escapes("cwd")) { try process.list("cwd") }
         let entry = try #require(try process.list("").entries.first { $0.name == "exe" })
-        #expect(!entry.isDirectory && entry.bytes == nil)
+        #expect(!entry.isDirectory && entry.size == nil)
     }
 
     @Test("a root that is itself reached through links works, and its absolute links too")

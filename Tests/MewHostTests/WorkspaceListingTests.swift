@@ -1,4 +1,5 @@
 import MewTestSupport
+import MewWire
 import Testing
 
 @testable import MewHost
@@ -18,7 +19,7 @@ struct WorkspaceListingTests {
         #expect(listing.path == "")
         #expect(listing.entries.map(\.name) == ["Lib", "zoo", "Alpha", "beta"])
         #expect(listing.entries.map(\.isDirectory) == [true, true, false, false])
-        #expect(listing.entries.map(\.bytes) == [nil, nil, 0, 5])
+        #expect(listing.entries.map(\.size) == [nil, nil, 0, 5])
         #expect(!listing.isCut)
     }
 
@@ -61,7 +62,7 @@ struct WorkspaceListingTests {
         scratch.link("null", to: "/dev/null")
         let listing = try workspace.list("")
         #expect(listing.entries.map(\.name) == ["null", "pipe"])
-        #expect(listing.entries.allSatisfy { !$0.isDirectory && $0.bytes == nil })
+        #expect(listing.entries.allSatisfy { !$0.isDirectory && $0.size == nil })
         #expect(throws: WorkspaceError.notDirectory("pipe")) { try workspace.list("pipe") }
         #expect(throws: WorkspaceError.escapes("null")) { try workspace.list("null") }
     }
@@ -77,7 +78,7 @@ struct WorkspaceListingTests {
         let entries = try workspace.list("").entries
         #expect(entries.map(\.name) == ["absolute", "src", "to-directory", "dangling", "to-file"])
         #expect(entries.map(\.isDirectory) == [true, true, true, false, false])
-        #expect(entries.map(\.bytes) == [nil, nil, nil, nil, 3])
+        #expect(entries.map(\.size) == [nil, nil, nil, nil, 3])
         #expect(try workspace.list("absolute").entries.map(\.name) == ["main.swift"])
     }
 
