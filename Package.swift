@@ -86,7 +86,7 @@ let testTargets: [Target] = [
     tests(
         "MewStoreTests",
         ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewStore", "MewTestSupport", "CSQLite"]),
-    tests("MewAgentTests", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost", "MewAgent", "MewTestSupport"]),
+    tests("MewAgentTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewHost", "MewAgent", "MewTestSupport"]),
     tests(
         "MewDaemonTests",
         [

@@ -89,6 +89,7 @@ actor ShellRun {
     func release() {
         guard phase == .held else { return }
         phase = .running
+        pacer = OutputPacer(now: loop.now)
         gate?.write(Shell.opening)
         readOn()
     }

@@ -42,7 +42,9 @@ package struct DirectoryListing: Equatable, Sendable {
         self.isCut = isCut
     }
 
-    private static func precedes(_ left: (entry: DirEntry, key: String), _ right: (entry: DirEntry, key: String)) -> Bool {
+    private static func precedes(_ left: (entry: DirEntry, key: String), _ right: (entry: DirEntry, key: String))
+        -> Bool
+    {
         guard left.entry.isDirectory == right.entry.isDirectory else { return left.entry.isDirectory }
         return (left.key, left.entry.name) < (right.key, right.entry.name)
     }

@@ -18,7 +18,9 @@ extension ProjectInfo {
         Dictionary(grouping: uses, by: \.path)
             .map { path, uses in (path: path, count: uses.count, last: uses.map(\.lastUsed).max()) }
             .sorted { left, right in
-                guard let older = left.last, let newer = right.last, older != newer else { return left.path < right.path }
+                guard let older = left.last, let newer = right.last, older != newer else {
+                    return left.path < right.path
+                }
                 return older > newer
             }
             .map { project in

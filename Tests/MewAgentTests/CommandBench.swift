@@ -29,6 +29,8 @@ final class CommandBench: Sendable {
         return try await run.start(program, marker: "MEW_TURN=\(scratch.path)")
     }
 
+    func exists(_ name: String) -> Bool { access(scratch(name), F_OK) == 0 }
+
     /// Runs a command to its end.
     func run(_ command: String, _ patience: Patience = Patience(), in directory: String? = nil) async throws -> ShellEnd
     {
@@ -38,6 +40,15 @@ final class CommandBench: Sendable {
         return await end(of: run)
     }
 
+    /// What the command says next.
+    func text(of run: ShellRun) async -> String {
+        guard case .output(let actions) = await run.next() else { return "" }
+        return actions.reduce(into: "") { text, action in
+            // A machine that is busy for a second makes a snapshot due, too.
+            if case .progress(let chunk) = action { text += chunk }
+        }
+    }
+
     func end(of run: ShellRun) async -> ShellEnd {
         while true {
             if case .ended(let end) = await run.next() { return end }
@@ -45,21 +56,20 @@ final class CommandBench: Sendable {
     }
 }
 
-/// A child without a `ShellRun`, as it is when we have died.
-struct Holder {
-    let child: ChildProcess
-    var identity: ProcessIdentity { child.identity }
+func waitForExit(of child: ChildProcess) -> ProcessExit? {
+    var wait = pollfd(fd: child.descriptor.number, events: Int16(POLLIN), revents: 0)
+    _ = poll(&wait, 1, -1)
+    return child.reap()
+}
 
-    init(_ program: ChildProcess.Program, _ input: Descriptor, _ output: Descriptor) throws {
-        child = try ChildProcess(program, input: input, output: output)
+/// How many bytes a process has written so far (proc_pid_io(5)).
+func bytesWritten(by process: ProcessIdentity) throws -> Int {
+    let file = try #require(fopen("/proc/\(process.number)/io", "r"))
+    defer { fclose(file) }
+    var line = [CChar](repeating: 0, count: 256)
+    while fgets(&line, Int32(line.count), file) != nil {
+        let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        if text.hasPrefix("wchar: ") { return try #require(Int(text.dropFirst(7).dropLast())) }
     }
-
-    /// Closes our end, which is what the kernel does when we are killed.
-    func closeAfter(_ gate: Descriptor) { close(gate.number) }
-
-    func waitForExit() -> ProcessExit? {
-        var wait = pollfd(fd: child.descriptor.number, events: Int16(POLLIN), revents: 0)
-        _ = poll(&wait, 1, -1)
-        return child.reap()
-    }
+    return try #require(nil)
 }

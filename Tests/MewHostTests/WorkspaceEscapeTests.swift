@@ -1,4 +1,5 @@
 import MewTestSupport
+import MewWire
 import Testing
 
 @testable import MewHost
