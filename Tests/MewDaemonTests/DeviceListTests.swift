@@ -41,9 +41,10 @@ struct DeviceListTests {
         }
         rows[3].revokedAtMs = 20
         rows[7].revokedAtMs = 10
-        guard case .write(_, dropping: Pairing.numberedNode(8)) = DeviceList(rows).pairing(device(Pairing.phone)) else {
-            return fail("the one revoked first gives way")
+        guard case .write(_, let dropped) = DeviceList(rows).pairing(device(Pairing.phone)) else {
+            return fail("a revoked one gives way")
         }
+        #expect(dropped?.node == Pairing.numberedNode(8))
     }
 
     @Test("pairing a revoked key again lets it in with the new scope, and one row stays")

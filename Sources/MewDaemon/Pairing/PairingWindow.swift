@@ -1,6 +1,6 @@
 package import MewBase
 import MewIdentity
-package import MewWire
+import MewWire
 
 /// The time in which one new device may enter (DESIGN §11).
 ///
@@ -76,7 +76,10 @@ package struct PairingWindow: Sendable {
         isOpen(now: now) ? now.duration(to: lastInstant) : .zero
     }
 
-    package var scope: Scope { settings.scope }
+    /// The code that a device spends by entering; nil when it entered without one.
+    package func code(spentBy grant: Grant) -> PairingDigest? {
+        grant.proof == .code ? settings.code : nil
+    }
 
     /// For the status line and the tests' table.
     package var stateName: String {

@@ -69,7 +69,7 @@ package struct DeviceList: Sendable {
 
     package enum Change: Sendable {
         /// To be written: this row, and without the one that gave way to it.
-        case write(Device, dropping: NodeID?)
+        case write(Device, dropping: Device?)
         case full
     }
 
@@ -79,12 +79,12 @@ package struct DeviceList: Sendable {
         guard rows[device.node] == nil, rows.count >= Self.capacity else { return .write(device, dropping: nil) }
         let oldest = rows.values.filter { $0.revokedAtMs != nil }
             .min { ($0.revokedAtMs ?? 0, $0.node) < ($1.revokedAtMs ?? 0, $1.node) }
-        return oldest.map { .write(device, dropping: $0.node) } ?? .full
+        return oldest.map { .write(device, dropping: $0) } ?? .full
     }
 
     /// Takes over what has been written.
-    package mutating func apply(_ device: Device, dropping former: NodeID? = nil) {
-        if let former { rows[former] = nil }
+    package mutating func apply(_ device: Device, dropping former: Device? = nil) {
+        if let former { rows[former.node] = nil }
         rows[device.node] = device
     }
 }

@@ -1,0 +1,210 @@
+package import MewBase
+package import MewIdentity
+package import MewLoop
+package import MewWire
+
+/// Accepts peers, knows which of them may enter, and gives them the sessions.
+///
+/// One actor on the network loop. It owns the device list, the pairing window and the list of connections; each connection
+/// is an actor of its own on the same loop, sessions and store are behind protocols.
+package actor Daemon {
+    /// What the daemon says it is.
+    package struct Description: Sendable {
+        package let node: NodeID
+        /// Of the machine, for people.
+        package let name: String
+        package let version: String
+        /// New at each start.
+        package let bootID: BootID
+
+        package init(node: NodeID, name: String, version: String, bootID: BootID) {
+            self.node = node
+            self.name = name
+            self.version = version
+            self.bootID = bootID
+        }
+    }
+
+    /// Everything outside that a daemon needs.
+    package struct Surroundings: Sendable {
+        package let loop: any Loop
+        package let wall: any WallClock
+        package let listener: any LinkListener
+        package let devices: any DeviceStore
+        package let sessions: any SessionService
+        package let diagnostics: any DiagnosticSink
+
+        package init(
+            loop: any Loop, wall: any WallClock, listener: any LinkListener, devices: any DeviceStore,
+            sessions: any SessionService, diagnostics: any DiagnosticSink
+        ) {
+            self.loop = loop
+            self.wall = wall
+            self.listener = listener
+            self.devices = devices
+            self.sessions = sessions
+            self.diagnostics = diagnostics
+        }
+    }
+
+    package nonisolated let unownedExecutor: UnownedSerialExecutor
+    package nonisolated let description: Description
+    package nonisolated let audience: Audience
+    nonisolated let surroundings: Surroundings
+    nonisolated let startedAt: Instant
+
+    var devices = DeviceList()
+    /// A row is read, written to the disk and applied without another change of the list in between.
+    let deviceChanges = Turnstile()
+    var connections: [ConnectionNumber: PeerConnection] = [:]
+    var window: OpenWindow?
+    /// Devices that are to be written down, one at a time.
+    let grants: AsyncStream<PairingWindow.Grant>
+    let grantQueue: AsyncStream<PairingWindow.Grant>.Continuation
+
+    private var lastNumber: UInt64 = 0
+    private var isStopping = false
+
+    /// Connections that are not in yet (DESIGN §5). The endpoint counts the handshakes before them.
+    package static let maxStrangers = 32
+
+    /// - Parameter audience: the same one that the sessions speak to.
+    package init(_ description: Description, in surroundings: Surroundings, audience: Audience) {
+        self.description = description
+        self.surroundings = surroundings
+        self.audience = audience
+        unownedExecutor = surroundings.loop.asUnownedSerialExecutor()
+        startedAt = surroundings.loop.now
+        (grants, grantQueue) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
+    }
+
+    nonisolated var loop: any Loop { surroundings.loop }
+    nonisolated var sessions: any SessionService { surroundings.sessions }
+    nonisolated var version: String { description.version }
+
+    nonisolated var wallTime: WallTime {
+        WallTime(milliseconds: Int64(clamping: surroundings.wall.millisecondsSinceEpoch))
+    }
+
+    // MARK: Life
+
+    /// Reads the device list. Before `run`.
+    package func load() async throws(DeviceStoreError) {
+        devices = DeviceList(try await surroundings.devices.devices())
+    }
+
+    /// Serves until the listener gives no more links and the last connection has ended.
+    package func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.storeGrants() }
+            await acceptLinks()
+            grantQueue.finish()
+        }
+    }
+
+    private func acceptLinks() async {
+        await withDiscardingTaskGroup { group in
+            while let link = await surroundings.listener.acceptLink() {
+                guard !isStopping, strangers < Self.maxStrangers || isKnown(link.peer) else {
+                    await link.close(
+                        code: isStopping ? .shuttingDown : .unauthorized,
+                        reason: isStopping ? "the daemon is stopping" : "too many devices are waiting")
+                    continue
+                }
+                let connection = accept(link)
+                group.addTask {
+                    await connection.run()
+                    await self.ended(connection)
+                }
+            }
+        }
+    }
+
+    private func accept(_ link: any IncomingLink) -> PeerConnection {
+        lastNumber += 1
+        let number = ConnectionNumber(lastNumber)
+        let connection = PeerConnection(
+            number, link: link, standing: standing(of: link.peer), daemon: self, loop: loop)
+        connections[number] = connection
+        return connection
+    }
+
+    private func ended(_ connection: PeerConnection) {
+        connections[connection.number] = nil
+        joinedNumbers.remove(connection.number)
+        audience.leave(connection.number)
+        feedWindow(.left(connection.number))
+    }
+
+    /// Ends every connection with close 5; further ones get the same until `run` returns.
+    ///
+    /// - Parameter backIn: when the daemon will be there again, if it will.
+    package func stop(backIn: Duration?) {
+        isStopping = true
+        feedWindow(.cancel)
+        let reason = backIn.map { "restarting, back in \($0.components.seconds) s" } ?? "the daemon is stopping"
+        for connection in sortedConnections { connection.post(.shutDown(reason: reason)) }
+    }
+
+    // MARK: Who is there
+
+    /// Connections that are in.
+    private(set) var joinedNumbers: Set<ConnectionNumber> = []
+
+    private var strangers: Int { connections.count - joinedNumbers.count }
+
+    var sortedConnections: [PeerConnection] { connections.values.sorted { $0.number < $1.number } }
+
+    func connections(of node: NodeID) -> [PeerConnection] { sortedConnections.filter { $0.node == node } }
+
+    private func isKnown(_ node: NodeID) -> Bool {
+        if case .paired = devices.standing(of: node) { true } else { false }
+    }
+
+    private func standing(of node: NodeID) -> Admission.Standing {
+        let mayEnter = window?.machine.isOpen(now: loop.now) ?? false
+        return switch devices.standing(of: node) {
+        case .paired: .known
+        case .stranger: .stranger(mayEnter: mayEnter)
+        case .revoked(let atMs): .revoked(mayEnter: mayEnter, reason: Self.revocationReason(atMs: atMs))
+        }
+    }
+
+    /// Called when a connection is admitted: the device it is, or nil when it was revoked in this very moment.
+    func joined(_ connection: PeerConnection) -> Device? {
+        guard case .paired(let device) = devices.standing(of: connection.node) else { return nil }
+        joinedNumbers.insert(connection.number)
+        note(.info, "device_connected", "\(device.name) is connected", of: connection)
+        return device
+    }
+
+    static func revocationReason(atMs: UInt64) -> String {
+        let at = UTCTime(milliseconds: atMs)
+        return "revoked at \(at.date) \(at.clock) UTC; pair this device again to use it"
+    }
+
+    // MARK: What it says
+
+    nonisolated func ready(for device: Device) -> DaemonMessage.RemoteReady {
+        .init(
+            scope: device.scope, capabilities: Admission.mandatoryCapabilities + ["agents"],
+            bootID: description.bootID, limits: Self.limits, you: .init(name: device.name, scope: device.scope))
+    }
+
+    private static let limits = DaemonMessage.Limits(
+        frameBytes: 8 << 20, promptBytes: 1 << 20, uploadBytes: 0, streams: UInt64(PeerConnection.maxSessionChannels))
+
+    nonisolated func note(
+        _ level: Diagnostic.Level, _ name: String, _ message: String, of connection: PeerConnection? = nil,
+        fields: [String: Diagnostic.Value] = [:]
+    ) {
+        surroundings.diagnostics.record(ifWanted: level) {
+            var fields = fields
+            if let connection {
+                fields["connection"] = .text("\(connection.number)")
+                fields["node"] = .text("\(connection.node)")
+            }
+            return Diagnostic(level, "daemon", name, message, fields)
+        }
+    }
+}

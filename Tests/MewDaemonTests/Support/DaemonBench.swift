@@ -1,0 +1,204 @@
+import MewBase
+import MewIdentity
+import MewLoop
+import MewTestSupport
+import MewWire
+import Synchronization
+import Testing
+
+@testable import MewDaemon
+
+/// A daemon on a real loop and a network inside this process, with devices in memory and sessions that only answer lists.
+///
+/// Close it at the end of a test: `withBench` does.
+final class DaemonBench: Sendable {
+    let loop: EventLoop
+    let network = LoopbackNetwork()
+    let devices = MemoryDevices()
+    let sessions = FakeSessions()
+    let log = CollectedDiagnostics()
+    let daemon: Daemon
+    private let listener: LoopbackEndpoint
+    private let running: Task<Void, Never>
+
+    static let node = Pairing.node(99)
+
+    private init(devices rows: [Device]) async throws {
+        loop = try EventLoop(name: "test")
+        listener = network.endpoint(Self.node)
+        listener.listen()
+        for row in rows { try await devices.save(row, dropping: nil) }
+        let audience = Audience()
+        let daemon = Daemon(
+            .init(node: Self.node, name: "desk", version: "0.2.0", bootID: BootID(ULID(high: 1, low: 1))),
+            in: .init(
+                loop: loop, wall: FixedWallClock(), listener: listener, devices: devices, sessions: sessions,
+                diagnostics: log),
+            audience: audience)
+        self.daemon = daemon
+        try await daemon.load()
+        running = loop.spawn { await daemon.run() }
+    }
+
+    static func with(devices: [Device] = [], _ body: (DaemonBench) async throws -> Void) async throws {
+        let bench = try await DaemonBench(devices: devices)
+        do {
+            try await body(bench)
+        } catch {
+            await bench.end()
+            throw error
+        }
+        await bench.end()
+    }
+
+    private func end() async {
+        listener.stopListening()
+        await daemon.stop(backIn: nil)
+        listener.breakLinks()
+        await running.value
+        loop.stop()
+    }
+
+    func dial(_ node: NodeID, _ applicationProtocol: ApplicationProtocol = .native) async throws -> TestPeer {
+        let endpoint = network.endpoint(node, protocols: [applicationProtocol])
+        let link = try await endpoint.dial(DialTarget(node: Self.node, addresses: []))
+        return TestPeer(link: link)
+    }
+
+    /// Dials and opens the first channel.
+    func connect(_ node: NodeID, _ applicationProtocol: ApplicationProtocol = .native) async throws -> TestChannel {
+        let peer = try await dial(node, applicationProtocol)
+        return try await peer.open()
+    }
+
+    /// Opens a window and collects what its screen is told.
+    func window(
+        scope: Scope = .control, expecting: NodeID? = nil, canConfirm: Bool = true
+    ) async throws -> PairingScreen {
+        let token = PairingToken(entropy: SystemEntropy())
+        let events = try await daemon.openWindow(
+            .init(
+                scope: scope, codeDigest: token.digest, expected: expecting, canConfirm: canConfirm, seconds: 120))
+        return PairingScreen(token: token, events: events)
+    }
+
+    static func device(_ node: NodeID, scope: Scope = .control) -> Device {
+        Device(node: node, name: "device", scope: scope, pairedAtMs: 1, spentCode: nil)
+    }
+}
+
+/// A pairing window as `mew pair` sees it.
+struct PairingScreen: Sendable {
+    let token: PairingToken
+    let events: AsyncStream<PairingEvent>
+
+    /// The next line; nil when the window has closed. Iterators of one stream share its buffer.
+    func next() async -> PairingEvent? {
+        for await event in events { return event }
+        return nil
+    }
+}
+
+/// The other end of a link.
+struct TestPeer: Sendable {
+    let link: any Link
+
+    func open() async throws -> TestChannel {
+        TestChannel(link: link, channel: try await link.openChannel())
+    }
+}
+
+/// The other end of a channel.
+struct TestChannel: Sendable {
+    let link: any Link
+    let channel: any MessageChannel
+
+    func send(_ message: ClientMessage, operation: OperationID? = nil, ref: String? = nil) async throws {
+        let frame = ClientFrame(message, operation: operation, ref: ref)
+        let bytes = try #require(frame.encoded(for: link.applicationProtocol))
+        try await channel.send(bytes)
+    }
+
+    func send(text: String) async throws {
+        try await channel.send(Array(text.utf8))
+    }
+
+    /// The next message; nil at the end of the channel.
+    func receive() async throws -> DaemonFrame? {
+        guard let bytes = try await channel.receive() else { return nil }
+        guard case .decoded(let frame) = DaemonFrame.decode(bytes, from: link.applicationProtocol) else {
+            Issue.record("not a daemon's message: \(String(decoding: bytes, as: UTF8.self))")
+            return nil
+        }
+        return frame
+    }
+
+    func message() async throws -> DaemonMessage? { try await receive()?.message }
+
+    func hello(
+        token: String? = nil, name: String = "laptop", capabilities: [String] = Admission.mandatoryCapabilities
+    ) async throws {
+        try await send(.remoteHello(.init(token: token, deviceName: name, capabilities: capabilities)))
+    }
+
+    /// Says hello as a known device and swallows the answer.
+    func enter() async throws {
+        try await hello()
+        guard case .remoteReady? = try await message() else { return fail("not let in") }
+    }
+}
+
+actor MemoryDevices: DeviceStore {
+    private var rows: [NodeID: Device] = [:]
+    private var failure: DeviceStoreError?
+
+    func devices() throws(DeviceStoreError) -> [Device] { Array(rows.values) }
+
+    func save(_ device: Device, dropping former: Device?) throws(DeviceStoreError) {
+        if let failure { throw failure }
+        if let former { rows[former.node] = nil }
+        rows[device.node] = device
+    }
+
+    func fail(_ reason: String?) {
+        failure = reason.map(DeviceStoreError.init)
+    }
+}
+
+/// Sessions that do not exist: lists are empty, everything else is unknown.
+struct FakeSessions: SessionService {
+    func answer(_ request: ClientFrame, from requester: Requester, into outbox: Outbox) async {
+        switch request.message {
+        case .listSessions:
+            outbox.reply(.sessionList(.init(sessions: [])), ref: request.ref)
+            outbox.reply(.groupList(.init(groups: [])), ref: request.ref)
+        default:
+            outbox.reply(.error(.init(message: "session not found", code: .unknownSession)), ref: request.ref)
+        }
+    }
+
+    func attach(
+        _ request: ClientFrame, from requester: Requester, into outbox: Outbox,
+        replacing former: (any SessionAttachment)?
+    ) async -> (any SessionAttachment)? {
+        outbox.reply(.error(.init(message: "session not found", code: .unknownSession)), ref: request.ref)
+        return nil
+    }
+}
+
+struct FixedWallClock: WallClock {
+    var millisecondsSinceEpoch: UInt64 { 1_757_500_000_000 }
+}
+
+/// Keeps what was recorded, for assertions.
+final class CollectedDiagnostics: DiagnosticSink {
+    private let collected = Mutex<[Diagnostic]>([])
+
+    func wants(_ level: Diagnostic.Level) -> Bool { true }
+
+    func record(_ diagnostic: Diagnostic) {
+        collected.withLock { $0.append(diagnostic) }
+    }
+
+    var names: [String] { collected.withLock { $0.map(\.name) } }
+}
