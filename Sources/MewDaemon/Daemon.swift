@@ -1,6 +1,8 @@
 package import MewBase
+package import MewHost
 package import MewIdentity
 package import MewLoop
+import MewSession
 package import MewWire
 
 /// Accepts peers, knows which of them may enter, and gives them the sessions.
@@ -32,24 +34,28 @@ package actor Daemon {
         package let listener: any LinkListener
         package let devices: any DeviceStore
         package let sessions: any SessionService
+        package let files: HostFiles
+        /// Of the daemon's user: where sessions without a directory work.
+        package let home: String
         package let diagnostics: any DiagnosticSink
 
         package init(
             loop: any Loop, wall: any WallClock, listener: any LinkListener, devices: any DeviceStore,
-            sessions: any SessionService, diagnostics: any DiagnosticSink
+            sessions: any SessionService, files: HostFiles, home: String, diagnostics: any DiagnosticSink
         ) {
             self.loop = loop
             self.wall = wall
             self.listener = listener
             self.devices = devices
             self.sessions = sessions
+            self.files = files
+            self.home = home
             self.diagnostics = diagnostics
         }
     }
 
     package nonisolated let unownedExecutor: UnownedSerialExecutor
     package nonisolated let description: Description
-    package nonisolated let audience: Audience
     nonisolated let surroundings: Surroundings
     nonisolated let startedAt: Instant
 
@@ -63,16 +69,15 @@ package actor Daemon {
     let grantQueue: AsyncStream<PairingWindow.Grant>.Continuation
 
     private var lastNumber: UInt64 = 0
+    private var lastClient: UInt64 = 0
     private var isStopping = false
 
     /// Connections that are not in yet (DESIGN §5). The endpoint counts the handshakes before them.
     package static let maxStrangers = 32
 
-    /// - Parameter audience: the same one that the sessions speak to.
-    package init(_ description: Description, in surroundings: Surroundings, audience: Audience) {
+    package init(_ description: Description, in surroundings: Surroundings) {
         self.description = description
         self.surroundings = surroundings
-        self.audience = audience
         unownedExecutor = surroundings.loop.asUnownedSerialExecutor()
         startedAt = surroundings.loop.now
         (grants, grantQueue) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
@@ -132,7 +137,6 @@ package actor Daemon {
     private func ended(_ connection: PeerConnection) {
         connections[connection.number] = nil
         joinedNumbers.remove(connection.number)
-        audience.leave(connection.number)
         feedWindow(.left(connection.number))
     }
 
@@ -181,6 +185,12 @@ package actor Daemon {
     static func revocationReason(atMs: UInt64) -> String {
         let at = UTCTime(milliseconds: atMs)
         return "revoked at \(at.date) \(at.clock) UTC; pair this device again to use it"
+    }
+
+    /// The sessions' hold on one channel of a device that is in.
+    func client(_ role: SessionClient.Role, of device: Device) -> SessionClient {
+        lastClient += 1
+        return SessionClient(id: ClientID(lastClient), role: role, node: device.node, name: device.name)
     }
 
     // MARK: What it says

@@ -8,11 +8,11 @@ struct RequestRulesTests {
     private static let kinds = ClientMessage.Kind.allCases
 
     private static func code(
-        _ kind: ClientMessage.Kind, at place: RequestRules.Place = .stockAttached, scope: Scope = .control,
+        _ kind: ClientMessage.Kind, on link: ApplicationProtocol = .stock, scope: Scope = .control,
         hasOperation: Bool = true
     ) -> ErrorCode? {
         do throws(RequestRules.Refusal) {
-            try RequestRules.check(kind, at: place, scope: scope, hasOperation: hasOperation)
+            try RequestRules.check(kind, on: link, scope: scope, hasOperation: hasOperation)
             return nil
         } catch {
             return error.code
@@ -33,6 +33,7 @@ struct RequestRulesTests {
     func collaborate(kind: ClientMessage.Kind) {
         let added: Set<ClientMessage.Kind> = [
             .prompt, .guide, .cancel, .permissionResponse, .askUserResponse, .planApprovalResponse, .receiptQuery,
+            .yieldControl,
         ]
         guard kind.isServed else { return #expect(Self.code(kind, scope: .collaborate) == .unknownType) }
         let isAllowed = Self.code(kind, scope: .observe) == nil || added.contains(kind)
@@ -44,39 +45,11 @@ struct RequestRulesTests {
         #expect(Self.code(kind, scope: .control) == (kind.isServed ? nil : .unknownType))
     }
 
-    @Test("on native links each message has its channel", arguments: kinds.filter(\.isServed))
-    func channels(kind: ClientMessage.Kind) {
-        let home: RequestRules.Place =
-            switch kind.channel {
-            case .control: .control
-            case .opensSession: .newChannel
-            case .session: .sessionChannel
-            }
-        for place in RequestRules.Place.allCases where place.isNative {
-            #expect(Self.code(kind, at: place) == (place == home ? nil : .wrongChannel))
-        }
-    }
-
     @Test(
         "natively whatever changes something needs an op_id; stock peers have none", arguments: kinds.filter(\.isServed)
     )
     func operations(kind: ClientMessage.Kind) {
-        let home: RequestRules.Place =
-            switch kind.channel {
-            case .control: .control
-            case .opensSession: .newChannel
-            case .session: .sessionChannel
-            }
-        #expect(Self.code(kind, at: home, hasOperation: false) == (kind.changesSomething ? .opIDRequired : nil))
-        #expect(Self.code(kind, at: .stockAttached, hasOperation: false) == nil)
-    }
-
-    @Test("a stock peer without a session hears the stock words")
-    func noSession() {
-        #expect {
-            try RequestRules.check(.prompt, at: .stock, scope: .control, hasOperation: false)
-        } throws: {
-            ($0 as? RequestRules.Refusal)?.sentence == "no session — send NewSession or AttachSession first"
-        }
+        #expect(Self.code(kind, on: .native, hasOperation: false) == (kind.changesSomething ? .opIDRequired : nil))
+        #expect(Self.code(kind, on: .stock, hasOperation: false) == nil)
     }
 }

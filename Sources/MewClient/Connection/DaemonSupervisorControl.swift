@@ -240,19 +240,6 @@ extension ConnectionRefusal {
     }
 }
 
-/// The six digits that both screens show while a device is being confirmed (spec/native-wire.md §1).
-public enum PairingDigits {
-    public static let label = "EXPORTER-mew-pair-1"
-    public static let byteCount = 8
-
-    /// "8 bytes big endian, modulo 10^6, zero padded".
-    public static func text(_ exported: [UInt8]) -> String {
-        let number = exported.prefix(byteCount).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % 1_000_000
-        let digits = String(number)
-        return String(repeating: "0", count: 6 - digits.count) + digits
-    }
-}
-
 /// Alerts that were shown. "Shown once; dropped when older than 10 s" (spec/native-wire.md §2).
 struct AlertMemory {
     private static let capacity = 256

@@ -9,8 +9,6 @@ import MewWire
 /// Pure value, one per channel, fed in the order of sending.
 struct ClientView: Sendable {
     let link: ApplicationProtocol
-    /// As it said when it last attached; a stock client that has not yet said anything is treated as a phone.
-    var clientKind: ClientKind = .unknown
     /// The session of this channel, from its `session_ready` on.
     private(set) var attached: SessionID?
     /// Open requests of that session; true for permissions.
@@ -20,12 +18,14 @@ struct ClientView: Sendable {
         self.link = link
     }
 
-    private var isPhone: Bool { link == .stock && (clientKind == .mobile || clientKind == .unknown) }
-
     /// The frames to send in place of `frame`, in order; often just itself.
-    mutating func frames(for frame: DaemonFrame) -> [DaemonFrame] {
-        note(frame.message)
+    ///
+    /// - Parameter kind: what the client said when it last attached. A stock client that has said nothing is taken for a
+    ///   phone.
+    mutating func frames(for frame: DaemonFrame, to kind: ClientKind) -> [DaemonFrame] {
         guard link == .stock else { return [frame] }
+        note(frame.message)
+        let isPhone = kind == .mobile || kind == .unknown
         switch frame.message {
         case .sessionList(let list): return [DaemonFrame(.sessionList(withTitles(list)))]
         case .sessionHistoryPage(let page) where isPhone && page.replaces:

@@ -14,29 +14,25 @@ extension PeerConnection {
     // MARK: The first channel
 
     /// Its end ends the connection.
-    func serveFirst(_ channel: any MessageChannel, _ outbox: Outbox) async {
-        await withDiscardingTaskGroup { group in
-            group.addTask { await self.send(from: outbox, to: channel, attachment: { await self.stockAttachment }) }
-            await readFirst(channel, outbox)
-            await stockAttachment?.detach()
-            stockAttachment = nil
-            outbox.finish()
-        }
+    func serveFirst(_ channel: any MessageChannel) async {
+        await readFirst(channel)
         await close(.done, "the first channel has ended")
     }
 
-    private func readFirst(_ channel: any MessageChannel, _ outbox: Outbox) async {
+    private func readFirst(_ channel: any MessageChannel) async {
         guard let bytes = await receive(from: channel) else { return firstChannelEnded() }
         let decoded = ClientFrame.decode(bytes, from: link.applicationProtocol)
-        guard await greeted(greeting(of: decoded)) else { return }
-        // A hello has been answered with `remote_ready` by now; anything else is still to be handled.
-        if case .decoded(let frame) = decoded, case .remoteHello = frame.message {
-        } else {
-            await handle(decoded, on: outbox)
-        }
-        while let bytes = await receive(from: channel), isReady {
-            await handle(ClientFrame.decode(bytes, from: link.applicationProtocol), on: outbox)
-            await outbox.room()
+        guard await greeted(await greeting(of: decoded)), let client = control else { return }
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.send(from: client, to: channel) }
+            // A hello has been answered by now; anything else is still to be handled.
+            if !decoded.isHello { await handle(decoded, from: client) }
+            while isReady, let bytes = await receive(from: channel) {
+                await handle(ClientFrame.decode(bytes, from: link.applicationProtocol), from: client)
+                await client.waitForRoom()
+            }
+            client.end()
+            await daemon.sessions.remove(client)
         }
     }
 
@@ -53,37 +49,27 @@ extension PeerConnection {
 
     // MARK: Session channels
 
+    /// FIN is detach; detaching ends nothing else.
     func serveSession(_ channel: any MessageChannel) async {
-        guard await mayEnter() else { return await channel.reset(code: FramingCode.violation) }
+        guard await mayEnter(), let device else { return await channel.reset(code: FramingCode.violation) }
         sessionChannels += 1
         defer { sessionChannels -= 1 }
         guard sessionChannels <= Self.maxSessionChannels else {
             return await close(.protocolViolation, "more than \(Self.maxSessionChannels) channels are open")
         }
-        let outbox = Outbox(link: .native)
+        let client = await daemon.client(.session, of: device)
         await withDiscardingTaskGroup { group in
-            group.addTask { await self.send(from: outbox, to: channel, attachment: { nil }) }
-            await readSession(channel, outbox)
-            outbox.finish()
-        }
-        await channel.finish()
-    }
-
-    /// FIN is detach; detaching ends nothing else.
-    private func readSession(_ channel: any MessageChannel, _ outbox: Outbox) async {
-        var attachment: (any SessionAttachment)?
-        while let bytes = await receive(from: channel), isReady {
-            let decoded = ClientFrame.decode(bytes, from: .native)
-            if let request = check(decoded, at: attachment == nil ? .newChannel : .sessionChannel, outbox) {
-                if let attached = attachment {
-                    await attached.receive(request)
-                } else {
-                    attachment = await attach(request, outbox, replacing: nil)
-                }
+            group.addTask {
+                await self.send(from: client, to: channel)
+                await channel.finish()
             }
-            await outbox.room()
+            while isReady, let bytes = await receive(from: channel) {
+                await handle(ClientFrame.decode(bytes, from: .native), from: client)
+                await client.waitForRoom()
+            }
+            await daemon.sessions.remove(client)
+            client.end()
         }
-        await attachment?.detach()
     }
 
     // MARK: Both kinds
@@ -107,28 +93,22 @@ extension PeerConnection {
         await channel.reset(code: FramingCode.violation)
     }
 
-    /// Ends with the outbox or with the channel.
-    private func send(
-        from outbox: Outbox, to channel: any MessageChannel,
-        attachment: @Sendable () async -> (any SessionAttachment)?
-    ) async {
-        while let frame = await outbox.next() {
+    /// Ends with the client's queue or with the channel.
+    private func send(from client: SessionClient, to channel: any MessageChannel) async {
+        while let frame = await client.next() {
             do throws(ChannelError) {
                 try await channel.send(frame)
             } catch {
                 // The reader learns the same and ends; what is still queued has nobody to read it.
-                return
+                return client.end()
             }
-            if outbox.takeGap() { await tellAfresh(outbox, await attachment()) }
         }
     }
+}
 
-    /// What was dropped for a slow client, in the shortest form that makes its screen right again. A native session channel
-    /// asks for it with `resume_session` instead.
-    private func tellAfresh(_ outbox: Outbox, _ attachment: (any SessionAttachment)?) async {
-        guard outbox === first?.outbox, let requester else { return }
-        outbox.resume()
-        await daemon.sessions.answer(ClientFrame(.listSessions), from: requester, into: outbox)
-        await attachment?.refresh()
+extension Decoded<ClientFrame, ClientFrame.Envelope> {
+    fileprivate var isHello: Bool {
+        guard case .decoded(let frame) = self, case .remoteHello = frame.message else { return false }
+        return true
     }
 }

@@ -1,6 +1,7 @@
 import MewBase
 import MewIdentity
 import MewLoop
+import MewSession
 import MewWire
 
 /// One connection of one peer: admits it, then serves its channels.
@@ -30,13 +31,12 @@ actor PeerConnection {
     var device: Device?
     /// What the peer's program calls itself.
     var app: String?
-    /// As it said when it last attached.
-    var clientKind = ClientKind.unknown
-    /// The one session of a stock link.
-    var stockAttachment: (any SessionAttachment)?
     /// Session channels that are open.
     var sessionChannels = 0
-    var first: (channel: any MessageChannel, outbox: Outbox)?
+    /// The first channel.
+    private var first: (any MessageChannel)?
+    /// The sessions' hold on it, once the peer is in.
+    private(set) var control: SessionClient?
 
     private var admission: Admission
     /// Opens when the peer is in, closes when it is to be heard no more.
@@ -91,7 +91,7 @@ actor PeerConnection {
             inbox.finish()
             gate.close()
             ended.close()
-            first?.outbox.finish()
+            control?.end()
         }
         cancelTimer()
     }
@@ -113,9 +113,8 @@ actor PeerConnection {
         await withDiscardingTaskGroup { group in
             while let channel = await link.acceptChannel() {
                 if first == nil {
-                    let outbox = Outbox(link: link.applicationProtocol)
-                    first = (channel, outbox)
-                    group.addTask { await self.serveFirst(channel, outbox) }
+                    first = channel
+                    group.addTask { await self.serveFirst(channel) }
                 } else if link.applicationProtocol == .native {
                     post(.admission(.channel))
                     group.addTask { await self.serveSession(channel) }
@@ -150,10 +149,9 @@ actor PeerConnection {
             case .judge: await daemon.judge(await hello())
             case .welcome(let answerHello): await welcome(answerHello: answerHello)
             case .tellPending(let duration):
-                first?.outbox.reply(
-                    .pairPending(.init(expiresInSeconds: UInt64(clamping: duration.components.seconds))))
+                await tell(.pairPending(.init(expiresInSeconds: UInt64(clamping: duration.components.seconds))))
             case .sendError(let sentence):
-                first?.outbox.reply(.error(.init(message: sentence, code: .unauthorized)))
+                await tell(.error(.init(message: sentence, code: .unauthorized)))
                 hasLastWords = true
             case .close(let code, let reason): await close(code, reason, hasLastWords: hasLastWords)
             case .handleFirstMessage: break  // the reader goes on with the message it holds
@@ -171,26 +169,38 @@ actor PeerConnection {
             digits: exported.map(PairingDigits.text), source: PairingSource(await link.status().path))
     }
 
+    /// A message to somebody who is not in, and so has no queue.
+    private func tell(_ message: DaemonMessage) async {
+        guard let first, let frame = DaemonFrame(message).encoded(for: link.applicationProtocol) else { return }
+        await withTimeLimit(Self.linger, on: loop) {
+            // Whoever does not hear it hears the close.
+            try? await first.send(frame)
+        }
+    }
+
     private func welcome(answerHello: Bool) async {
         guard let device = await daemon.joined(self) else { return await close(.unauthorized, "unauthorized") }
+        let client = await daemon.client(link.applicationProtocol == .native ? .control : .stock, of: device)
         self.device = device
+        control = client
         await link.authorize()
+        // Before anything that goes to everybody.
         if answerHello { sendReady() }
-        if let first { daemon.audience.join(number, first.outbox) }
+        await daemon.sessions.add(client)
         gate.open()
     }
 
     /// Also the answer to a hello that comes again (spec/mew-wire.md §2.5, D3).
     func sendReady() {
-        guard let device, let first else { return }
-        first.outbox.reply(.remoteReady(daemon.ready(for: device)))
+        guard let device else { return }
+        control?.reply(.remoteReady(daemon.ready(for: device)))
     }
 
     // MARK: The end
 
     private func revoke(atMs: UInt64, reason: String) async {
         let at = WallTime(milliseconds: Int64(clamping: atMs))
-        first?.outbox.reply(.revoked(.init(at: at, reason: reason)))
+        control?.reply(.revoked(.init(at: at, reason: reason)))
         await close(
             link.applicationProtocol == .native ? .revoked : .unauthorized, reason,
             hasLastWords: link.applicationProtocol == .native)
@@ -204,8 +214,7 @@ actor PeerConnection {
         guard !isClosing else { return }
         isClosing = true
         gate.close()
-        daemon.audience.leave(number)
-        first?.outbox.finish()
+        control?.end()
         if hasLastWords { await withTimeLimit(Self.linger, on: loop) { [ended] in _ = await ended.passed() } }
         await link.close(code: code, reason: reason)
     }

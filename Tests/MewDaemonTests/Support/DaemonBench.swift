@@ -1,6 +1,8 @@
 import MewBase
+import MewHost
 import MewIdentity
 import MewLoop
+import MewSession
 import MewTestSupport
 import MewWire
 import Synchronization
@@ -28,13 +30,11 @@ final class DaemonBench: Sendable {
         listener = network.endpoint(Self.node)
         listener.listen()
         for row in rows { try await devices.save(row, dropping: nil) }
-        let audience = Audience()
         let daemon = Daemon(
             .init(node: Self.node, name: "desk", version: "0.2.0", bootID: BootID(ULID(high: 1, low: 1))),
             in: .init(
                 loop: loop, wall: FixedWallClock(), listener: listener, devices: devices, sessions: sessions,
-                diagnostics: log),
-            audience: audience)
+                files: HostFiles(loop: loop, home: "/"), home: "/", diagnostics: log))
         self.daemon = daemon
         try await daemon.load()
         running = loop.spawn { await daemon.run() }
@@ -166,24 +166,36 @@ actor MemoryDevices: DeviceStore {
 }
 
 /// Sessions that do not exist: lists are empty, everything else is unknown.
-struct FakeSessions: SessionService {
-    func answer(_ request: ClientFrame, from requester: Requester, into outbox: Outbox) async {
-        switch request.message {
+final class FakeSessions: SessionService {
+    private let clients = Mutex<[SessionClient]>([])
+
+    func add(_ client: SessionClient) async {
+        clients.withLock { $0.append(client) }
+    }
+
+    func remove(_ client: SessionClient) async {
+        clients.withLock { $0.removeAll { $0 === client } }
+    }
+
+    func handle(_ frame: ClientFrame, from client: SessionClient) async {
+        switch frame.message {
         case .listSessions:
-            outbox.reply(.sessionList(.init(sessions: [])), ref: request.ref)
-            outbox.reply(.groupList(.init(groups: [])), ref: request.ref)
+            client.reply(.sessionList(.init(sessions: [])), ref: frame.ref)
+            client.reply(.groupList(.init(groups: [])), ref: frame.ref)
         default:
-            outbox.reply(.error(.init(message: "session not found", code: .unknownSession)), ref: request.ref)
+            client.reply(.error(.init(message: "session not found", code: .unknownSession)), ref: frame.ref)
         }
     }
 
-    func attach(
-        _ request: ClientFrame, from requester: Requester, into outbox: Outbox,
-        replacing former: (any SessionAttachment)?
-    ) async -> (any SessionAttachment)? {
-        outbox.reply(.error(.init(message: "session not found", code: .unknownSession)), ref: request.ref)
-        return nil
+    func broadcast(_ message: DaemonMessage) async {
+        for client in clients.withLock({ $0 }) { client.push(DaemonFrame(message), .stream(upTo: nil)) }
     }
+
+    func workspace(of session: SessionID) async -> SessionWorkspace? { nil }
+
+    func revoke(_ device: NodeID) async {}
+
+    func shutDown() async {}
 }
 
 struct FixedWallClock: WallClock {
