@@ -31,7 +31,9 @@ struct DescriptorTable {
         var handler: ((Readiness) -> Void)?
     }
 
+    /// Slots this high are never used.
     static let wakeToken = UInt64.max
+    static let timerToken = UInt64.max - 1
 
     private var slots: [Slot] = []
     private var free: [Int] = []

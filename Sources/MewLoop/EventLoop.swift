@@ -51,6 +51,8 @@ package final class EventLoop: Loop, @unchecked Sendable {
     private let signals = Atomic<Int>(0)
     let poll: Int32
     let wake: Int32
+    /// Epoll's time-out stands still while the machine sleeps: waits of a second and more are backed by this timer.
+    let bootTimer: Int32
 
     // MARK: Loop thread only
 
@@ -63,6 +65,10 @@ package final class EventLoop: Loop, @unchecked Sendable {
     package internal(set) var turnCount = 0
     /// Until then the loop polls without sleeping.
     var spinEnd = Instant.zero
+    /// What `bootTimer` is set to.
+    var armedDeadline = Instant.distantFuture
+    var sleepDetector = SleepDetector(boot: csys_boot_nanoseconds(), awake: csys_awake_nanoseconds())
+    var wakeActions: [(Duration) -> Void] = []
     let events = UnsafeMutablePointer<csys_event>.allocate(capacity: EventLoop.eventsPerTurn)
 
     /// More sockets than one endpoint has; what does not fit is reported in the next turn.
@@ -77,18 +83,23 @@ package final class EventLoop: Loop, @unchecked Sendable {
         self.spin = spin
         turnTime = Self.systemTime
         poll = try checked(csys_poll_create(), "creating an event loop")
-        let wake = csys_wake_create()
-        self.wake = wake
+        wake = csys_wake_create()
+        bootTimer = csys_boot_timer_create()
         // From here on `deinit` closes what was opened, also when the rest throws.
-        _ = try checked(wake, "creating an event loop")
-        try check(csys_poll_add(poll, wake, UInt32(CSYS_READABLE), DescriptorTable.wakeToken), "creating an event loop")
+        try watch(wake, as: DescriptorTable.wakeToken)
+        try watch(bootTimer, as: DescriptorTable.timerToken)
         inbox.withLock { $0.hasThread = true }
         try check(startThread(), "starting the thread \(name)")
     }
 
+    private func watch(_ own: Int32, as token: UInt64) throws(SystemError) {
+        let descriptor = try checked(own, "creating an event loop")
+        try check(csys_poll_add(poll, descriptor, UInt32(CSYS_READABLE), token), "creating an event loop")
+    }
+
     deinit {
         events.deallocate()
-        if wake >= 0 { csys_close(wake) }
+        for descriptor in [wake, bootTimer] where descriptor >= 0 { csys_close(descriptor) }
         csys_close(poll)
     }
 
@@ -188,6 +199,12 @@ package final class EventLoop: Loop, @unchecked Sendable {
     package func atEndOfTurn(_ action: @escaping () -> Void) {
         checkIsolated()
         endActions.append(action)
+    }
+
+    /// Runs `action` in the first turn after each sleep of the machine, with how long it slept. On the loop's thread only.
+    package func onWake(_ action: @escaping (Duration) -> Void) {
+        checkIsolated()
+        wakeActions.append(action)
     }
 }
 

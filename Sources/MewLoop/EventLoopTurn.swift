@@ -8,11 +8,16 @@ extension EventLoop {
     /// many rounds the sockets and timers get their turn even if two tasks keep waking each other.
     private static let jobRounds = 32
 
+    /// A wait from here on is worth a system call that makes it end on waking, and may have been a sleep.
+    private static let longWait: Duration = .seconds(1)
+
     func turn() {
         let count = csys_poll_wait(poll, events, Int32(Self.eventsPerTurn), waitNanoseconds())
         precondition(count >= 0, "epoll refused our descriptor: error \(-count)")
         turnCount += 1
+        let before = turnTime
         turnTime = max(turnTime, Self.systemTime)
+        if before.duration(to: turnTime) >= Self.longWait { noticeSleep() }
         deliver(Int(count))
         // Packets first: an acknowledgement that waits in the socket must beat the loss timer that is due with it.
         fireTimers()
@@ -22,13 +27,24 @@ extension EventLoop {
     }
 
     /// Nanoseconds until the next timer; 0 when there is work; -1 when only an event can bring any.
-    private func waitNanoseconds() -> Int64 {
+    func waitNanoseconds() -> Int64 {
         if signaled.load(ordering: .sequentiallyConsistent) { return 0 }
         let next = timers.nextDeadline
         if next == nil, spin == .zero { return -1 }
         let now = Self.systemTime
         if now < spinEnd { return 0 }
-        return next.map { max(0, now.duration(to: $0).saturatingNanoseconds) } ?? -1
+        guard let next else { return -1 }
+        let wait = now.duration(to: next)
+        if wait >= Self.longWait, next != armedDeadline {
+            armedDeadline = next
+            csys_boot_timer_arm(bootTimer, next.nanoseconds)
+        }
+        return max(0, wait.saturatingNanoseconds)
+    }
+
+    private func noticeSleep() {
+        let slept = sleepDetector.observe(boot: csys_boot_nanoseconds(), awake: csys_awake_nanoseconds())
+        if let slept { for action in wakeActions { action(slept) } }
     }
 
     private func deliver(_ count: Int) {
@@ -36,6 +52,9 @@ extension EventLoop {
             let event = events[index]
             if event.token == DescriptorTable.wakeToken {
                 csys_wake_clear(wake)
+            } else if event.token == DescriptorTable.timerToken {
+                csys_boot_timer_clear(bootTimer)
+                armedDeadline = .distantFuture
             } else {
                 // A handler that ran before may have unwatched this one: then there is none to call.
                 descriptors.handler(for: event.token)?(Readiness(rawValue: event.ready))

@@ -10,7 +10,8 @@ struct ProcessSessionTests {
         let output = try Pipe()
         let command = "trap '' TERM; sleep 1000 & set -m; sleep 1000 & set +m; echo up; while :; do sleep 1000; done"
         let child = try ChildProcess(
-            .init(path: "/bin/bash", arguments: ["bash", "-c", command], environment: ["MEW_TEST=family"], directory: nil),
+            .init(
+                path: "/bin/bash", arguments: ["bash", "-c", command], environment: ["MEW_TEST=family"], directory: nil),
             input: nil, output: output.writer)
         #expect(output.reader.read(maxBytes: 10) == .bytes(Array("up\n".utf8)))
         return (child, output)
