@@ -44,6 +44,11 @@ extension ConnectionCore {
             closure: .transport(code: QUICClosure.connectionRefused, byPeer: false, reason: reason))
     }
 
+    /// Ends without a word to the peer: a dial that was given up.
+    package func abandon() {
+        end(.local(code: 0, reason: ""))
+    }
+
     /// Ends without a word to the peer: it knows, or it is gone.
     func end(_ closure: QUICClosure) {
         guard self.closure == nil else { return }

@@ -17,7 +17,9 @@ package struct Demultiplexer {
     private var local: [LocalConnectionID: ConnectionSlot] = [:]
     /// The dialler's random first choice, until its handshake is done (RFC 9000 §7.2). Retransmitted and copied Initials
     /// carry it.
-    private var firstChoices: [ForeignConnectionID: ConnectionSlot] = [:]
+    private var firstChoices: [ForeignConnectionID: ConnectionSlot?] = [:]
+    /// First choices of connections that are over: late copies of a first flight must not make another connection.
+    private var staleChoices = RingQueue<(id: ForeignConnectionID, until: Instant)>()
     private var resetTokens: [ResetToken: ConnectionSlot] = [:]
     private var retired = RetiredConnectionIDs()
 
@@ -43,12 +45,14 @@ package struct Demultiplexer {
         case .foreignVersion(let destination, let source):
             return .foreignVersion(destination: destination, source: source)
         case .versionNegotiation(let destination):
-            return slot(of: destination).map { .connection($0) } ?? .noise
+            guard case .some(.some(let slot)) = slot(of: destination) else { return .noise }
+            return .connection(slot)
         case .short(let id):
             if let slot = local[id] { return .connection(slot) }
             return late(id, now: now) ?? .stranger(id)
         case .long(let destination, let isInitial):
-            if let slot = slot(of: destination) { return .connection(slot) }
+            expireChoices(now: now)
+            if let known = slot(of: destination) { return known.map { .connection($0) } ?? .late(nil) }
             if let id = destination.local, let verdict = late(id, now: now) { return verdict }
             return isInitial ? .initial : .noise
         }
@@ -61,9 +65,16 @@ package struct Demultiplexer {
         }
     }
 
-    private func slot(of destination: ForeignConnectionID) -> ConnectionSlot? {
+    private func slot(of destination: ForeignConnectionID) -> ConnectionSlot?? {
         if let id = destination.local, let slot = local[id] { return slot }
         return firstChoices[destination]
+    }
+
+    private mutating func expireChoices(now: Instant) {
+        while let oldest = staleChoices.first, oldest.until <= now {
+            _ = staleChoices.popFirst()
+            firstChoices[oldest.id] = nil
+        }
     }
 
     // MARK: Registration
@@ -82,8 +93,14 @@ package struct Demultiplexer {
         firstChoices[id] = slot
     }
 
-    package mutating func forgetFirstChoice(_ id: ForeignConnectionID) {
-        firstChoices[id] = nil
+    /// The connection is over; its first choice stays known for a while, for copies that are still on their way.
+    package mutating func retireFirstChoice(_ id: ForeignConnectionID, now: Instant) {
+        guard firstChoices[id] != nil else { return }
+        firstChoices[id] = .some(nil)
+        staleChoices.append((id, now.advanced(by: RetiredConnectionIDs.lifetime)))
+        if staleChoices.count > RetiredConnectionIDs.maxCount, let oldest = staleChoices.popFirst() {
+            firstChoices[oldest.id] = nil
+        }
     }
 
     /// Replaces the reset tokens that the peer of `slot` gave us.

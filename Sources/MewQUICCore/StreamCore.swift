@@ -54,6 +54,9 @@ package final class StreamCore {
     package var isBidirectional: Bool { id & 2 == 0 }
     package var isClientInitiated: Bool { id & 1 == 0 }
 
+    /// The oldest unread bytes of a stream whose connection is gone: nobody is to be credited.
+    package func takeUnread() -> [UInt8]? { receive.take() }
+
     package var unreadBytes: Int { receive.byteCount }
     package var unsentBytes: Int { send.unsentBytes }
     package var retainedBytes: Int { send.retainedBytes }

@@ -1,0 +1,64 @@
+internal import MewLoop
+package import MewQUICCore
+
+// Moving to another path (RFC 9000 §9). Dialler only; the listener follows.
+
+extension Connection {
+    /// Checks the way by `route` and moves there when it answers. The present path carries everything meanwhile.
+    ///
+    /// - Returns: false when it did not answer: nothing has changed.
+    package func migrate(to route: Route) async throws(QUICError) -> Bool {
+        let path = try addPath(route)
+        migrations[path] = .some(nil)
+        defer { migrations[path] = nil }
+        do {
+            try requireCore().migrate(to: path, now: loop.now)
+        } catch {
+            routes.removePath(path)
+            throw error
+        }
+        takeEvents()
+        touched()
+        while true {
+            if let outcome = migrations[path] ?? nil { return outcome }
+            if let closure { throw .closed(closure) }
+            if Task.isCancelled { throw .cancelled }
+            await wait(unless: { (migrations[path] ?? nil) != nil || closure != nil }) { pathWaiters.append($0) }
+        }
+    }
+
+    /// Moves at once: for a way that is known to work, or when the present path is dead.
+    package func migrateImmediately(to route: Route) throws(QUICError) {
+        let path = try addPath(route)
+        do {
+            try requireCore().migrateImmediately(to: path, now: loop.now)
+        } catch {
+            routes.removePath(path)
+            throw error
+        }
+        takeEvents()
+        touched()
+    }
+
+    private func requireCore() throws(QUICError) -> ConnectionCore {
+        guard let core else { throw .closed(endOrUnknown) }
+        return core
+    }
+
+    private func addPath(_ route: Route) throws(QUICError) -> CorePath {
+        guard role == .client else { throw .refused("the listening side cannot migrate") }
+        guard let outlet = outlets.outlet(to: route) else { throw .refused("no way to \(route)") }
+        return routes.addPath(outlet)
+    }
+
+    func pathValidated(_ path: CorePath, succeeded: Bool) {
+        if migrations[path] != nil { migrations[path] = .some(succeeded) }
+        if !succeeded, path != core?.path { routes.removePath(path) }
+        resumeAll(&pathWaiters)
+    }
+
+    func pathChanged() {
+        guard let core else { return }
+        routes.pathChanged(to: core.path)
+    }
+}

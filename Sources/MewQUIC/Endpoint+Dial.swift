@@ -1,0 +1,89 @@
+package import MewBase
+package import MewIdentity
+internal import MewLoop
+internal import MewQUICCore
+
+// Dialling: one handshake whose first flight goes to all addresses at once. The first that answers with the right key has
+// the connection; an address where another node answers is struck off, and the rest is tried again.
+
+extension Endpoint {
+    /// Connects to `node` at whichever of `addresses` answers.
+    ///
+    /// - Parameter protocols: offered in this order.
+    /// - Returns: a connection whose peer has proved to be `node`.
+    package func connect(
+        to node: NodeID, addresses: [SocketAddress], protocols: [String]
+    ) async throws(DialFailure) -> Connection {
+        var race = Race(addresses)
+        for address in race.live where outlets.outlet(to: .direct(address)) == nil {
+            race.failed(address, address.family == .ipv6 ? "no IPv6 here" : "no IPv4 here")
+        }
+        var lastFailure: DialFailure?
+        while true {
+            if isClosing { throw .endpointClosed }
+            guard !race.live.isEmpty else { throw lastFailure ?? .noRoute(race.outcomes(rest: "not tried")) }
+            let (slot, connection) = try startDial(node, race, protocols: protocols)
+            let outcome = await connection.handshake()
+            race = dials.removeValue(forKey: slot) ?? race
+            switch outcome {
+            case .established: return connection
+            case .cancelled:
+                await connection.close(code: 0, reason: "dial cancelled")
+                throw .cancelled
+            case .failed(let closure, let answeredBy):
+                lastFailure = try judge(closure, answeredBy: answeredBy, race: &race)
+            }
+        }
+    }
+
+    private func startDial(
+        _ node: NodeID, _ race: Race, protocols: [String]
+    ) throws(DialFailure) -> (ConnectionSlot, Connection) {
+        let candidates = race.live.compactMap { outlets.outlet(to: .direct($0)) }
+        let core: ConnectionCore
+        do {
+            core = try ConnectionCore.dial(
+                node, protocols: protocols, path: RouteTable.racingPath, credentials: credentials, resetKey: resetKey,
+                configuration: configuration.transport, entropy: entropy, now: loop.now)
+        } catch {
+            report(.error, "dial_failed", "a dial could not be set up: \(error)")
+            throw .unreachable(race.outcomes(rest: "\(error)"))
+        }
+        let slot = table.reserveSlot()
+        let connection = start(core, routes: RouteTable(racing: candidates), slot: slot)
+        dials[slot] = race
+        connection.assumeIsolated { $0.takeEvents() }
+        markDirty(slot)
+        return (slot, connection)
+    }
+
+    /// What a failed handshake means: the whole dial has failed (thrown), or only the address that answered.
+    private func judge(
+        _ closure: QUICClosure, answeredBy route: Route?, race: inout Race
+    ) throws(DialFailure) -> DialFailure {
+        let seconds = configuration.transport.handshakeTimeout.components.seconds
+        switch (closure, route) {
+        case (.wrongPeer(let node), .direct(let address)?):
+            race.failed(address, "another node answered")
+            return .wrongNode(at: address, node)
+        case (.handshakeTimeout, _), (.idle, _), (.local, _):
+            throw .unreachable(race.outcomes(rest: "no answer in \(seconds) s"))
+        case (_, .direct(let address)?):
+            race.failed(address, "the handshake failed")
+            return .refused(closure)
+        case (_, .carried?), (_, nil):
+            throw .refused(closure)
+        }
+    }
+
+    /// An ICMP error for an address. A hint: it ends a dial only when it was the last address with a chance.
+    func unreachable(_ address: SocketAddress) {
+        for slot in dials.keys.sorted(by: { $0.index < $1.index }) {
+            guard var race = dials[slot], race.live.contains(address) else { continue }
+            race.failed(address, "connection refused")
+            dials[slot] = race
+            guard race.live.isEmpty, let connection = table[slot]?.connection else { continue }
+            connection.assumeIsolated { $0.abandon() }
+        }
+    }
+}

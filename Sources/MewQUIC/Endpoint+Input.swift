@@ -1,0 +1,118 @@
+internal import MewBase
+internal import MewLoop
+internal import MewQUICCore
+
+/// An Initial packet of a dialler we do not know yet, kept until the established connections were served.
+struct PendingInitial {
+    let bytes: [UInt8]
+    let arrival: Outlet
+    let ecn: UInt8
+}
+
+// Packets in.
+
+extension Endpoint {
+    /// Initial packets kept per turn; more are dropped, and their senders repeat them.
+    private static let maxPendingInitials = 256
+
+    func received(_ datagrams: LoopBound<ReceivedDatagrams>, on socket: Int) {
+        let datagrams = datagrams.value
+        let arrival = Outlet(route: .direct(datagrams.from), socket: socket, source: datagrams.to)
+        received(datagrams.bytes, segmentSize: datagrams.segmentSize, from: arrival, ecn: datagrams.ecn)
+    }
+
+    func received(_ packet: LoopBound<UnsafeRawBufferPointer>, through carrier: CarrierID, from peer: UInt64) {
+        let arrival = Outlet(route: .carried(carrier, peer: peer))
+        received(packet.value, segmentSize: max(1, packet.value.count), from: arrival, ecn: 0)
+    }
+
+    /// Splits a coalesced batch first: packets of several connections may stand in one. Neighbours for the same
+    /// connection are handed over together.
+    private func received(_ bytes: UnsafeRawBufferPointer, segmentSize: Int, from arrival: Outlet, ecn: UInt8) {
+        guard segmentSize > 0 else { return }
+        let now = loop.now
+        var run: (slot: ConnectionSlot, start: Int)?
+        for start in stride(from: 0, to: bytes.count, by: segmentSize) {
+            let packet = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + segmentSize, bytes.count)])
+            let verdict = demultiplexer.route(packet, now: now)
+            if case .connection(let slot) = verdict {
+                if run?.slot == slot { continue }
+                if let run { deliver(bytes, run.start..<start, to: run.slot, segmentSize, arrival, ecn) }
+                run = (slot, start)
+            } else {
+                if let run { deliver(bytes, run.start..<start, to: run.slot, segmentSize, arrival, ecn) }
+                run = nil
+                handle(verdict, packet, from: arrival, ecn: ecn)
+            }
+        }
+        if let run { deliver(bytes, run.start..<bytes.count, to: run.slot, segmentSize, arrival, ecn) }
+    }
+
+    private func deliver(
+        _ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, to slot: ConnectionSlot, _ segmentSize: Int,
+        _ arrival: Outlet, _ ecn: UInt8
+    ) {
+        guard let connection = table[slot]?.connection else { return }
+        let packets = LoopBound(UnsafeRawBufferPointer(rebasing: bytes[range]))
+        connection.assumeIsolated { $0.input(packets, segmentSize: segmentSize, from: arrival, ecn: ecn) }
+    }
+
+    private func handle(
+        _ verdict: Demultiplexer.Verdict, _ packet: UnsafeRawBufferPointer, from arrival: Outlet, ecn: UInt8
+    ) {
+        switch verdict {
+        case .connection: break
+        case .initial: keepInitial(packet, from: arrival, ecn: ecn)
+        case .stranger(let id): strangePacket(packet, for: id, from: arrival)
+        case .late(let words):
+            counters.late += 1
+            if let words, words.answersNext() { outlets.send(words.farewell.packet, by: arrival) }
+            scheduleTurn()
+        case .foreignVersion(let destination, let source):
+            answerVersion(packet, destination: destination, source: source, to: arrival)
+        case .stun:
+            if case .direct(let address) = arrival.route { onStun?(packet, address) }
+        case .noise: counters.noise += 1
+        }
+    }
+
+    private func keepInitial(_ packet: UnsafeRawBufferPointer, from arrival: Outlet, ecn: UInt8) {
+        guard isListening, initials.count < Self.maxPendingInitials else {
+            counters.initialsDropped += 1
+            return
+        }
+        initials.append(PendingInitial(bytes: Array(packet), arrival: arrival, ecn: ecn))
+        scheduleTurn()
+    }
+
+    var isListening: Bool { !configuration.acceptedProtocols.isEmpty && !isClosing }
+
+    /// A short packet for nobody: the reset of a peer that lost its state, or one of a peer that does not know that we
+    /// lost ours.
+    private func strangePacket(_ packet: UnsafeRawBufferPointer, for id: LocalConnectionID, from arrival: Outlet) {
+        if let (slot, token) = demultiplexer.resetTarget(packet), let connection = table[slot]?.connection,
+            connection.assumeIsolated({ $0.accepts(token, from: arrival.route) })
+        {
+            counters.resetsAccepted += 1
+            connection.assumeIsolated { $0.peerSentReset() }
+            return
+        }
+        guard strayLimit.take(now: loop.now),
+            let reset = resetKey.packet(for: id, answering: packet.count, entropy: entropy)
+        else { return }
+        counters.resetsSent += 1
+        outlets.send(reset, by: arrival)
+        scheduleTurn()
+    }
+
+    private func answerVersion(
+        _ packet: UnsafeRawBufferPointer, destination: [UInt8], source: [UInt8], to arrival: Outlet
+    ) {
+        guard isListening, strayLimit.take(now: loop.now),
+            let answer = StatelessPackets.versionNegotiation(
+                destination: destination, source: source, answering: packet.count, entropy: entropy)
+        else { return }
+        outlets.send(answer, by: arrival)
+        scheduleTurn()
+    }
+}

@@ -1,0 +1,59 @@
+package import MewBase
+package import MewIdentity
+package import MewLoop
+package import MewQUICCore
+
+/// What an endpoint is to be.
+package struct EndpointConfiguration: Sendable {
+    /// The key that names this node.
+    package var secret: SecretKey
+
+    /// Where to bind: one wildcard address per family, usually with the same port.
+    package var addresses: [SocketAddress]
+
+    /// Application protocols to accept, best first; empty for an endpoint that only dials.
+    package var acceptedProtocols: [String]
+
+    package var transport = TransportConfiguration()
+    package var admission = AdmissionLimits()
+    package var diagnostics: any DiagnosticSink = NoDiagnostics()
+
+    package init(secret: SecretKey, addresses: [SocketAddress], acceptedProtocols: [String] = []) {
+        self.secret = secret
+        self.addresses = addresses
+        self.acceptedProtocols = acceptedProtocols
+    }
+}
+
+/// Why an endpoint could not start.
+package enum BindFailure: Error, Sendable {
+    case socket(SocketError)
+    /// The TLS library refused our own key.
+    case identity(String)
+}
+
+/// Why a dial failed; each candidate is named with what happened there.
+package enum DialFailure: Error, Hashable, Sendable {
+    package struct Attempt: Hashable, Sendable {
+        package let address: SocketAddress
+        /// Half a sentence: `no answer in 10 s`, `connection refused`.
+        package let outcome: String
+
+        package init(address: SocketAddress, outcome: String) {
+            self.address = address
+            self.outcome = outcome
+        }
+    }
+
+    /// No address was given, or none of a family we have a socket for.
+    case noRoute([Attempt])
+    /// Nobody answered.
+    case unreachable([Attempt])
+    /// Another node answered, with another key.
+    case wrongNode(at: SocketAddress, NodeID)
+    /// The peer answered and ended it at once.
+    case refused(QUICClosure)
+    case cancelled
+    /// The endpoint is closed.
+    case endpointClosed
+}

@@ -1,1 +1,0 @@
-// The endpoint and its connections as actors on one loop.

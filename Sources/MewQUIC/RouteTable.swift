@@ -1,0 +1,114 @@
+internal import MewBase
+internal import MewQUICCore
+
+/// Which packets belong to which path of one connection, and where the packets of a path go. A value.
+///
+/// The dialler names its paths itself: one number for each, with a synthetic local address behind it (DESIGN §6). The
+/// first one is a *race*: all candidate addresses at once, until one has answered. The listener uses one number per carrier
+/// and the peer's address.
+struct RouteTable {
+    private struct Path {
+        let path: CorePath
+        var outlets: [Outlet]
+    }
+
+    private let isDialler: Bool
+    /// The newest last.
+    private var paths: [Path]
+    private var nextNumber: UInt32
+
+    /// A listener's number for all direct paths; carriers follow.
+    private static let directNumber: UInt32 = 1
+
+    /// The dialler's first path.
+    private static let racingNumber: UInt32 = 1
+
+    /// More ways than are in use at a time: the present path, the one being checked, and copies of a first flight.
+    static let maxPaths = 8
+
+    /// - Parameter candidates: all are sent every packet until one of them answers.
+    init(racing candidates: [Outlet]) {
+        isDialler = true
+        paths = [Path(path: Self.racingPath, outlets: candidates)]
+        nextNumber = Self.racingNumber + 1
+    }
+
+    init(listeningOn arrival: Outlet) {
+        isDialler = false
+        paths = [Path(path: Self.listenerPath(arrival.route), outlets: [arrival])]
+        nextNumber = 0
+    }
+
+    /// The path that a packet from `arrival` belongs to; nil when it came from nowhere we know, and is to be dropped.
+    mutating func path(for arrival: Outlet) -> CorePath? {
+        isDialler ? knownPath(arrival) : listenerPath(arrival)
+    }
+
+    /// The newest first: after a change of networks two paths may lead to the same address.
+    private func knownPath(_ arrival: Outlet) -> CorePath? {
+        paths.last { $0.outlets.contains { $0.route == arrival.route } }?.path
+    }
+
+    private mutating func listenerPath(_ arrival: Outlet) -> CorePath {
+        if let last = paths.last, last.outlets[0] == arrival { return last.path }
+        let path = Self.listenerPath(arrival.route)
+        paths.removeAll { $0.path == path }
+        if paths.count >= Self.maxPaths { paths.removeFirst() }
+        paths.append(Path(path: path, outlets: [arrival]))
+        return path
+    }
+
+    /// Where packets of `path` go. More than one while a race is open.
+    func outlets(of path: CorePath) -> [Outlet] {
+        paths.last { $0.path == path }?.outlets ?? []
+    }
+
+    /// A packet from `arrival` was genuine: the race is over, and it has won.
+    mutating func settleRace(_ arrival: Outlet) {
+        guard isDialler, let index = paths.firstIndex(where: { $0.path == Self.racingPath }),
+            paths[index].outlets.count > 1,
+            let winner = paths[index].outlets.first(where: { $0.route == arrival.route })
+        else { return }
+        paths[index].outlets = [winner]
+    }
+
+    /// Dialler only: a new path, for a migration.
+    mutating func addPath(_ outlet: Outlet) -> CorePath {
+        precondition(isDialler, "a listener's paths come from its packets")
+        let path = Self.diallerPath(nextNumber)
+        nextNumber += 1
+        paths.append(Path(path: path, outlets: [outlet]))
+        return path
+    }
+
+    /// Dialler only: forgets a path that did not answer or was left.
+    mutating func removePath(_ path: CorePath) {
+        paths.removeAll { $0.path == path }
+    }
+
+    /// The dialler uses `path` now. Those it left stay a while for packets on their way, the oldest go.
+    mutating func pathChanged(to path: CorePath) {
+        guard isDialler else { return }
+        while paths.count > Self.maxPaths, let index = paths.firstIndex(where: { $0.path != path }) {
+            paths.remove(at: index)
+        }
+    }
+
+    var count: Int { paths.count }
+
+    static let racingPath = diallerPath(racingNumber)
+
+    private static func diallerPath(_ number: UInt32) -> CorePath {
+        CorePath(number: number, remote: SocketAddress(ipv6High: 0x0100_0000_0000_0001, low: UInt64(number), port: 1))
+    }
+
+    static func listenerPath(_ route: Route) -> CorePath {
+        switch route {
+        case .direct(let remote): CorePath(number: directNumber, remote: remote)
+        case .carried(let id, let peer):
+            CorePath(
+                number: directNumber + id.number,
+                remote: SocketAddress(ipv6High: 0x0100_0000_0000_0002, low: peer, port: 1))
+        }
+    }
+}
