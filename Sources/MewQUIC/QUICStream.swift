@@ -1,5 +1,5 @@
-package import MewQUICCore
 internal import MewLoop
+package import MewQUICCore
 
 /// One stream of a connection: ordered bytes in one or both directions.
 ///
