@@ -120,6 +120,24 @@ struct WebSocketFramingTests {
         try framing.receiveEnd()
     }
 
+    @Test(
+        "a close ends the messages whatever it says and however it is cut",
+        arguments: [
+            [], [0x03], [0x03, 0xed], [0x03, 0xe8] + Array("aé".utf8), [0x03, 0xe8, 0xff, 0xff],
+        ] as [[UInt8]])
+    func anyClose(payload: [UInt8]) throws {
+        let bytes = HandFrame(opcode: 8, payload: payload, mask: Self.mask).bytes
+        for size in 1...bytes.count {
+            let framing = Self.framing()
+            #expect(try Self.steps(framing, bytes, piece: size) == [.ended])
+            try framing.receiveEnd()
+            #expect(framing.takeReplies().first == 0x88)
+        }
+        // The header alone says it.
+        let framing = Self.framing()
+        #expect(try Self.steps(framing, HandFrame(opcode: 8, mask: Self.mask).bytes) == [.ended])
+    }
+
     @Test("our own end is a close without a code, once")
     func ownEnd() throws {
         let framing = Self.framing()
@@ -141,7 +159,7 @@ struct WebSocketFramingTests {
         ("a length in a longer form than needed", .client, HandFrame(payload: [0x61], form: 126)),
         ("text that is not UTF-8", .client, HandFrame(payload: [0xc3, 0x28])),
         ("text cut inside a character", .client, HandFrame(payload: [0xe2, 0x82])),
-        ("a close code that may not be sent", .client, HandFrame(opcode: 8, payload: [0x03, 0xed])),
+        ("a fragmented close", .client, HandFrame(final: false, opcode: 8)),
     ]
 
     @Test("each violation is an error after the messages before it, and sends a close", arguments: violations.indices)

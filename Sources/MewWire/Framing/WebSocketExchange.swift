@@ -17,6 +17,9 @@ final class WebSocketExchange {
     private var steps: [FramingStep] = []
     private var stepsTaken = 0
     private(set) var failure: ChannelError?
+    /// The peer's Close frame has begun. It ends the messages whatever it says: wslay 1.1.1 checks the reason piece by piece
+    /// as it arrives, so that its verdict would depend on how the bytes were cut.
+    private(set) var isClosing = false
     private var isEnded = false
 
     /// The message that is being collected, if one is.
@@ -104,8 +107,9 @@ final class WebSocketExchange {
         },
         on_frame_recv_start_callback: { context, frame, data in
             guard let frame else { return }
-            WebSocketExchange.of(data).frameStarted(frame.pointee)
-            if WebSocketExchange.of(data).failure != nil { wslay_event_shutdown_read(context) }
+            let exchange = WebSocketExchange.of(data)
+            exchange.frameStarted(frame.pointee)
+            if exchange.failure != nil || exchange.isClosing { wslay_event_shutdown_read(context) }
         },
         on_frame_recv_chunk_callback: { _, chunk, data in
             guard let chunk else { return }
@@ -140,6 +144,7 @@ final class WebSocketExchange {
     private func frameStarted(_ frame: wslay_event_on_frame_recv_start_arg) {
         framedBytes &+= Self.headerBytes(of: frame) &+ maskBytes &+ frame.payload_length
         frameIsControl = Self.isControl(frame.opcode)
+        isClosing = frame.opcode == UInt8(WSLAY_CONNECTION_CLOSE.rawValue)
         guard !frameIsControl else { return }
         isInsideMessage = true
         let total = UInt64(body.count).addingReportingOverflow(frame.payload_length)

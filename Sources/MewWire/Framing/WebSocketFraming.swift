@@ -42,21 +42,18 @@ package final class WebSocketFraming: MessageFraming {
         exchange.take(bytes)
         guard !exchange.isOver else { return }
         let status = wslay_event_recv(context)
-        if let failure = exchange.failure {
-            if case .tooLarge = failure { queueClose(WSLAY_CODE_MESSAGE_TOO_BIG) }
-            flush()
+        if exchange.isClosing {
+            // wslay has queued its answer when it saw the whole frame; otherwise this is one.
+            queueClose(code: 0)
+            exchange.end()
+        } else if let failure = exchange.failure {
+            if case .tooLarge = failure { queueClose(code: UInt16(WSLAY_CODE_MESSAGE_TOO_BIG.rawValue)) }
         } else if status != 0 {
-            // A frame that wslay could not even read; its close (without a code) is queued.
-            flush()
+            // A frame that wslay could not even read.
             exchange.fail(.protocolViolation("a malformed WebSocket frame"))
-        } else {
-            flush()
-            if wslay_event_get_close_received(context) == 1 {
-                exchange.end()
-            } else if wslay_event_get_read_enabled(context) == 0 {
-                exchange.fail(violation)
-            }
         }
+        flush()
+        if !exchange.isOver, wslay_event_get_read_enabled(context) == 0 { exchange.fail(violation) }
     }
 
     package func next() throws(ChannelError) -> FramingStep {
@@ -98,13 +95,14 @@ package final class WebSocketFraming: MessageFraming {
 
     /// A Close without a code, as the stock daemon sends it. Nothing when one was sent already.
     package func encodeEnd() -> [UInt8] {
-        wslay_event_queue_close(context, 0, nil, 0)
+        queueClose(code: 0)
         flush()
         return exchange.takeOutput()
     }
 
-    private func queueClose(_ code: wslay_status_code) {
-        wslay_event_queue_close(context, UInt16(code.rawValue), nil, 0)
+    /// - Parameter code: RFC 6455 §7.4; 0 for a Close without one. Refused by wslay, and needless, when one is queued already.
+    private func queueClose(code: UInt16) {
+        wslay_event_queue_close(context, code, nil, 0)
     }
 
     /// Moves what wslay has queued into our output; it takes everything, so this never waits.

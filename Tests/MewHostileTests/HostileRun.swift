@@ -1,0 +1,99 @@
+import Glibc
+import MewTestSupport
+import Testing
+
+/// Runs one parser over many mutated inputs and reports which share of them got how far, so that a run that bounces off the
+/// first check is seen to prove nothing. Memory must not grow from the first tenth to the last.
+struct HostileRun {
+    let name: String
+    /// At least this many inputs for each parser.
+    static let inputs = 100_000
+
+    /// - Parameter stages: the stages in order; each is reported, and each but the rarest ones must be reached by somebody.
+    func run(
+        corpus: [[UInt8]], seed: UInt64, stages: [String], _ parse: (inout SplitMix64, [UInt8]) throws -> String
+    ) throws {
+        var random = SplitMix64(state: seed)
+        var reached: [String: Int] = [:]
+        var firstTenth = 0
+        for number in 0..<Self.inputs {
+            let input = Mutations.mutate(corpus, &random)
+            reached[try parse(&random, input), default: 0] += 1
+            if number == Self.inputs / 10 { firstTenth = Self.residentBytes }
+        }
+        let lastTenth = Self.residentBytes
+        let shares = stages.map { stage in
+            let permille = reached[stage, default: 0] * 1_000 / Self.inputs
+            return "\(stage) \(permille / 10).\(permille % 10) %"
+        }
+        print("\(name): \(Self.inputs) inputs, seed \(seed): \(shares.joined(separator: ", "))")
+        #expect(Set(reached.keys).subtracting(stages).isEmpty, "a stage that is not in the report")
+        for stage in stages { #expect(reached[stage, default: 0] > 0, "\(name): no input reached \"\(stage)\"") }
+        // Other suites run beside this one in the same process; 8 MiB are theirs to breathe.
+        #expect(lastTenth <= firstTenth * 105 / 100 + (8 << 20), "\(name): memory grew \(firstTenth) → \(lastTenth)")
+    }
+
+    /// `#expect` without the price of looking into the expression, which a hundred thousand inputs would pay.
+    static func require(_ holds: Bool, _ law: @autoclosure () -> String) {
+        if !holds { Issue.record("\(law())") }
+    }
+
+    private static var residentBytes: Int {
+        guard let file = fopen("/proc/self/statm", "r") else { return 0 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 128)
+        guard fgets(&line, 128, file) != nil else { return 0 }
+        let fields = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return (fields.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 4_096
+    }
+}
+
+/// Damages valid inputs the way protocols get damaged: flipped bits, odd lengths, cuts, repeats, splices.
+enum Mutations {
+    private static let oddBytes: [UInt8] = [0, 1, 0x7f, 0x80, 0xfe, 0xff, 0x7d, 0x7e, 0x22, 0x5c, 0x0a]
+    /// One input in this many stays valid, so that the run also passes through what follows a success.
+    private static let untouchedIn = 8
+    static let maxBytes = 1 << 16
+
+    static func mutate(_ corpus: [[UInt8]], _ random: inout SplitMix64) -> [UInt8] {
+        var bytes = corpus[Int.random(in: corpus.indices, using: &random)]
+        guard Int.random(in: 0..<untouchedIn, using: &random) > 0 else { return bytes }
+        for _ in 0..<Int.random(in: 1...4, using: &random) {
+            mutate(&bytes, corpus, &random)
+        }
+        return Array(bytes.prefix(maxBytes))
+    }
+
+    private static func mutate(_ bytes: inout [UInt8], _ corpus: [[UInt8]], _ random: inout SplitMix64) {
+        guard !bytes.isEmpty else {
+            bytes = corpus[0]
+            return
+        }
+        let at = Int.random(in: bytes.indices, using: &random)
+        let length = Int.random(in: 1...min(16, bytes.count - at), using: &random)
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0: bytes[at] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+        case 1: bytes[at] = oddBytes[Int.random(in: oddBytes.indices, using: &random)]
+        case 2: bytes[at] = UInt8.random(in: 0...255, using: &random)
+        case 3: bytes.removeSubrange(at..<at + length)
+        case 4: bytes.insert(contentsOf: bytes[at..<at + length], at: at)
+        case 5: bytes.removeSubrange(at...)
+        case 6: bytes.insert(oddBytes[Int.random(in: oddBytes.indices, using: &random)], at: at)
+        default:
+            let other = corpus[Int.random(in: corpus.indices, using: &random)]
+            bytes = bytes[..<at] + other.suffix(Int.random(in: 0...other.count, using: &random))
+        }
+    }
+
+    /// The input in pieces of random sizes.
+    static func pieces(_ bytes: [UInt8], _ random: inout SplitMix64) -> [[UInt8]] {
+        var pieces: [[UInt8]] = []
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let size = Int.random(in: 1...max(1, min(rest.count, 64)), using: &random)
+            pieces.append(Array(rest.prefix(size)))
+            rest = rest.dropFirst(size)
+        }
+        return pieces
+    }
+}
