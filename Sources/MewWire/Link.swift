@@ -36,6 +36,9 @@ public protocol Link: Sendable {
 public protocol IncomingLink: Link {
     /// The peer is known: lifts the limits on strangers. Idempotent.
     func authorize() async
+
+    /// The peer has said who it is and a person must decide: the 10 s are over, the other limits stay. Idempotent.
+    func keepWaiting() async
 }
 
 /// Where peers arrive.

@@ -39,6 +39,7 @@ final class LoopbackConnection: Sendable {
         var closeWaiters: [CloseWaiter] = []
         var nextTicket: UInt64 = 0
         var isAuthorized = false
+        var mayWait = false
     }
 
     init(dialler: NodeID, listener: NodeID, applicationProtocol: ApplicationProtocol, capacityBytes: Int) {
@@ -52,6 +53,12 @@ final class LoopbackConnection: Sendable {
     func authorize() {
         state.withLock { $0.isAuthorized = true }
     }
+
+    func keepWaiting() {
+        state.withLock { $0.mayWait = true }
+    }
+
+    var mayWait: Bool { state.withLock { $0.mayWait } }
 
     var isAuthorized: Bool { state.withLock { $0.isAuthorized } }
 

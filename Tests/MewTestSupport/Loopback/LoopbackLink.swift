@@ -62,6 +62,13 @@ package final class LoopbackLink: IncomingLink {
         shared.authorize()
     }
 
+    package func keepWaiting() async {
+        shared.keepWaiting()
+    }
+
+    /// True once the listening side has said that a person decides.
+    package var mayWait: Bool { shared.mayWait }
+
     /// True once the listening side has authorized the peer.
     package var isAuthorized: Bool { shared.isAuthorized }
 
