@@ -36,6 +36,7 @@ extension Daemon {
         for connection in live {
             connection.post(.revoked(atMs: atMs, reason: Self.revocationReason(atMs: atMs)))
         }
+        await sessions.revoke(node)
         note(.warning, "device_revoked", "a device was revoked", fields: ["node": .text("\(node)")])
         return live.count
     }

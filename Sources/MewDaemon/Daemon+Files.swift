@@ -11,7 +11,7 @@ extension Daemon {
             let listing = try await surroundings.files.list(request.path, cwd: workspace.cwd ?? surroundings.home)
             client.reply(
                 .dirListing(
-                    .init(sessionID: request.sessionID, path: listing.path, entries: listing.entries.map(DirEntry.init))
+                    .init(sessionID: request.sessionID, path: listing.path, entries: listing.entries)
                 ),
                 ref: ref)
             guard listing.isCut else { return }
@@ -20,11 +20,5 @@ extension Daemon {
         } catch {
             client.reply(.error(.init(message: "list_dir: \(error)", code: .badInput)), ref: ref)
         }
-    }
-}
-
-extension DirEntry {
-    fileprivate init(_ entry: DirectoryListing.Entry) {
-        self.init(name: entry.name, isDirectory: entry.isDirectory, size: entry.bytes)
     }
 }

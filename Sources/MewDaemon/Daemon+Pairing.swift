@@ -4,24 +4,33 @@ import MewLoop
 import MewWire
 
 extension Daemon {
+    /// Names one window, so that a screen closes its own and no later one.
+    package struct WindowNumber: Hashable, Sendable {
+        let value: UInt64
+    }
+
     /// A pairing window with the screen that shows it.
     struct OpenWindow {
+        let number: WindowNumber
         var machine: PairingWindow
         let screen: AsyncStream<PairingEvent>.Continuation
         var timer: LoopTimer?
+        /// Nobody looks at it any more.
+        var isAbandoned = false
     }
 
     /// Lines of a screen that have not been read. They are paced (`KnockList`, `GuessLimits`), so only a screen that has
     /// stopped reading gets this far behind; its window closes, because nobody sees what happens to it.
     private static let screenLines = 256
 
-    /// Opens the window. Its events end with `paired`, `expired` or `closed`; when their reader is gone the window closes.
+    /// Opens the window. Its events end after `expired` or `closed`; after `paired` they go on until the reader calls
+    /// `closeWindow`, which it owes in any case.
     ///
     /// - Throws: `busy` while another window is open.
     package func openWindow(
         _ request: ControlRequest.PairRequest
-    ) throws(ControlError) -> AsyncStream<PairingEvent> {
-        guard window == nil else {
+    ) throws(ControlError) -> (number: WindowNumber, events: AsyncStream<PairingEvent>) {
+        guard windowRemaining == nil else {
             throw ControlError(
                 code: "busy", message: "another pairing window is open; close that one, or wait until it expires")
         }
@@ -30,22 +39,38 @@ extension Daemon {
             scope: request.scope, code: code, expected: request.expected, canConfirm: request.canConfirm)
         let machine = PairingWindow(settings, openedAt: loop.now, duration: .seconds(request.seconds))
         let (events, screen) = AsyncStream<PairingEvent>.makeStream(bufferingPolicy: .bufferingOldest(Self.screenLines))
-        window = OpenWindow(machine: machine, screen: screen)
+        dropWindow()
+        lastWindow += 1
+        let number = WindowNumber(value: lastWindow)
+        window = OpenWindow(number: number, machine: machine, screen: screen)
         armWindowTimer()
         note(.info, "pairing_opened", "a pairing window is open for \(request.seconds) s")
-        return events
+        return (number, events)
     }
 
     /// An answer of the person at the screen.
-    package func answerKnock(_ number: KnockNumber, confirmed: Bool) {
-        feedWindow(confirmed ? .confirm(number) : .refuse(number))
+    package func answerKnock(_ knock: KnockNumber, confirmed: Bool, in number: WindowNumber) {
+        guard window?.number == number else { return }
+        feedWindow(confirmed ? .confirm(knock) : .refuse(knock))
     }
 
-    /// The screen is gone or the operator has enough.
-    package func closeWindow() {
+    /// The screen is gone or the operator has enough. Nothing for a window that is closed already.
+    package func closeWindow(_ number: WindowNumber) {
+        guard window?.number == number else { return }
         feedWindow(.cancel)
-        window?.screen.finish()
+        window?.isAbandoned = true
+        dropAbandonedWindow()
+    }
+
+    /// A device that is being written down still gets its verdict from the window.
+    private func dropAbandonedWindow() {
+        guard let window, window.isAbandoned, !window.machine.isStoring else { return }
+        dropWindow()
+    }
+
+    private func dropWindow() {
         cancelWindowTimer()
+        window?.screen.finish()
         window = nil
     }
 
@@ -99,8 +124,11 @@ extension Daemon {
     private func show(_ notice: PairingWindow.Notice) {
         let event = PairingEvent(notice)
         note(.info, "pairing_\(event.name)", "pairing: \(event.name)", fields: event.logFields)
-        guard case .dropped? = window?.screen.yield(event) else { return }
-        window?.screen.finish()
+        if case .dropped? = window?.screen.yield(event) { window?.screen.finish() }
+        switch event {
+        case .expired, .closed: dropWindow()
+        default: break
+        }
     }
 
     /// Runs as long as the daemon: writes down the devices that the window lets in.
@@ -110,6 +138,7 @@ extension Daemon {
                 node: grant.node, name: grant.name ?? String(grant.node.z32.prefix(8)), scope: grant.scope,
                 pairedAtMs: surroundings.wall.millisecondsSinceEpoch, spentCode: window?.machine.code(spentBy: grant))
             feedWindow(.stored(await pair(device)))
+            dropAbandonedWindow()
         }
     }
 

@@ -64,6 +64,7 @@ package actor Daemon {
     let deviceChanges = Turnstile()
     var connections: [ConnectionNumber: PeerConnection] = [:]
     var window: OpenWindow?
+    var lastWindow: UInt64 = 0
     /// Devices that are to be written down, one at a time.
     let grants: AsyncStream<PairingWindow.Grant>
     let grantQueue: AsyncStream<PairingWindow.Grant>.Continuation
@@ -102,8 +103,10 @@ package actor Daemon {
     package func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.storeGrants() }
+            group.addTask { await self.watchSaving() }
             await acceptLinks()
             grantQueue.finish()
+            group.cancelAll()
         }
     }
 
@@ -122,6 +125,20 @@ package actor Daemon {
                     await self.ended(connection)
                 }
             }
+        }
+    }
+
+    /// Everybody is told within moments when nothing is being saved any more, and when it is again (NEEDS N-34).
+    private func watchSaving() async {
+        var known = await surroundings.devices.saving()
+        while !Task.isCancelled {
+            let state = await surroundings.devices.savingChanged(from: known)
+            guard state != known else { continue }
+            known = state
+            await sessions.broadcast(.daemonState(.init(isSaving: state.isSaving, reason: state.reason)))
+            note(
+                state.isSaving ? .info : .error, state.isSaving ? "saving" : "not_saving",
+                state.isSaving ? "everything is being saved again" : "nothing is being saved: \(state.reason ?? "?")")
         }
     }
 

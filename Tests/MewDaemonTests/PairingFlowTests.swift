@@ -121,7 +121,7 @@ struct PairingFlowTests {
             #expect(node == Pairing.laptop && name == "laptop")
             let exported = try await laptop.link.export(label: "EXPORTER-mew-pair-1", byteCount: 8)
             #expect(PairingDigits.text(exported) == digits)
-            await bench.daemon.answerKnock(number, confirmed: true)
+            await bench.daemon.answerKnock(number, confirmed: true, in: screen.number)
             guard case .remoteReady? = try await laptop.message() else { return fail("not let in") }
             #expect(
                 await screen.next() == .paired(Pairing.laptop, name: "laptop", scope: .control, proof: "confirmed"))
@@ -135,7 +135,7 @@ struct PairingFlowTests {
             let eve = try await bench.connect(Pairing.stranger)
             try await eve.hello()
             guard case .knock(let number, _, _, _)? = await screen.next() else { return fail("no knock") }
-            await bench.daemon.answerKnock(number, confirmed: false)
+            await bench.daemon.answerKnock(number, confirmed: false, in: screen.number)
             #expect(
                 await eve.link.closed()
                     == .peer(.pairingRefused, reason: PairingWindow.Refusal.refusedByOperator.sentence))
@@ -156,7 +156,7 @@ struct PairingFlowTests {
             guard case .knock(let number, Pairing.phone, name: nil, digits: nil)? = await screen.next() else {
                 return fail("an old phone has neither name nor digits")
             }
-            await bench.daemon.answerKnock(number, confirmed: true)
+            await bench.daemon.answerKnock(number, confirmed: true, in: screen.number)
             #expect(try await phone.message() == .pong(.init(version: "0.2.0")))
         }
     }
@@ -188,7 +188,7 @@ struct PairingFlowTests {
             let laptop = try await bench.connect(Pairing.laptop)
             try await laptop.hello()
             guard case .knock? = await screen.next() else { return fail("no knock") }
-            await bench.daemon.closeWindow()
+            await bench.daemon.closeWindow(screen.number)
             #expect(
                 await laptop.link.closed()
                     == .peer(.pairingRefused, reason: PairingWindow.Refusal.windowClosed.sentence))

@@ -27,6 +27,7 @@ struct ClientView: Sendable {
         note(frame.message)
         let isPhone = kind == .mobile || kind == .unknown
         switch frame.message {
+        case .daemonState(let state): return Self.notice(state)
         case .sessionList(let list): return [DaemonFrame(.sessionList(withTitles(list)))]
         case .sessionHistoryPage(let page) where isPhone && page.replaces:
             return [DaemonFrame(.sessionHistory(.init(messages: page.messages)))]
@@ -37,6 +38,13 @@ struct ClientView: Sendable {
         case .request(let request) where isPhone: return [DaemonFrame(.request(Self.withOptions(request)))]
         default: return [frame]
         }
+    }
+
+    /// Stock clients know no `daemon_state`: they are told once that nothing is being saved.
+    private static func notice(_ state: DaemonMessage.DaemonState) -> [DaemonFrame] {
+        guard !state.isSaving else { return [] }
+        let reason = state.reason.map { ": \($0)" } ?? ""
+        return [DaemonFrame(.errorEvent(.init(message: "nothing is being saved\(reason)")))]
     }
 
     private mutating func note(_ message: DaemonMessage) {

@@ -76,6 +76,11 @@ package struct PairingWindow: Sendable {
         isOpen(now: now) ? now.duration(to: lastInstant) : .zero
     }
 
+    /// True from `Action.store` until `.stored`.
+    package var isStoring: Bool {
+        if case .claimed = state { true } else { false }
+    }
+
     /// The code that a device spends by entering; nil when it entered without one.
     package func code(spentBy grant: Grant) -> PairingDigest? {
         grant.proof == .code ? settings.code : nil

@@ -25,6 +25,9 @@ package protocol SessionService: Sendable {
     /// Where the session's files are; nil for an unknown session.
     func workspace(of session: SessionID) async -> SessionWorkspace?
 
+    /// How many sessions there are, for `mew status`.
+    func tally() async -> SessionTally
+
     /// The device may no longer do anything: what it queued is refused (NEEDS N-25). Its channels are the caller's to close.
     func revoke(_ device: NodeID) async
 
@@ -38,6 +41,18 @@ package struct SessionWorkspace: Hashable, Sendable {
 
     package init(cwd: String?) {
         self.cwd = cwd
+    }
+}
+
+/// How many sessions there are.
+package struct SessionTally: Hashable, Sendable {
+    package let sessions: Int
+    /// Those with a running turn.
+    package let running: Int
+
+    package init(sessions: Int, running: Int) {
+        self.sessions = sessions
+        self.running = running
     }
 }
 

@@ -76,10 +76,10 @@ final class DaemonBench: Sendable {
         scope: Scope = .control, expecting: NodeID? = nil, canConfirm: Bool = true
     ) async throws -> PairingScreen {
         let token = PairingToken(entropy: SystemEntropy())
-        let events = try await daemon.openWindow(
+        let opened = try await daemon.openWindow(
             .init(
                 scope: scope, codeDigest: token.digest, expected: expecting, canConfirm: canConfirm, seconds: 120))
-        return PairingScreen(token: token, events: events)
+        return PairingScreen(token: token, number: opened.number, events: opened.events)
     }
 
     static func device(_ node: NodeID, scope: Scope = .control) -> Device {
@@ -90,6 +90,7 @@ final class DaemonBench: Sendable {
 /// A pairing window as `mew pair` sees it.
 struct PairingScreen: Sendable {
     let token: PairingToken
+    let number: Daemon.WindowNumber
     let events: AsyncStream<PairingEvent>
 
     /// The next line; nil when the window has closed. Iterators of one stream share its buffer.
@@ -160,6 +161,13 @@ actor MemoryDevices: DeviceStore {
         rows[device.node] = device
     }
 
+    func saving() -> SavingState { .saving }
+
+    func savingChanged(from known: SavingState) async -> SavingState {
+        for await _ in AsyncStream<Void>.makeStream().stream {}
+        return known
+    }
+
     func fail(_ reason: String?) {
         failure = reason.map(DeviceStoreError.init)
     }
@@ -192,6 +200,8 @@ final class FakeSessions: SessionService {
     }
 
     func workspace(of session: SessionID) async -> SessionWorkspace? { nil }
+
+    func tally() async -> SessionTally { SessionTally(sessions: 0, running: 0) }
 
     func revoke(_ device: NodeID) async {}
 
