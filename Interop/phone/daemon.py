@@ -15,7 +15,8 @@ START_SECONDS = 20
 class Invitation:
     node_hex: str
     token: str
-    addresses: list[str]
+    # IP:PORT.
+    where: str
 
 
 def free_port() -> int:
@@ -63,7 +64,7 @@ class Daemon:
         prefix, _, body = first["payload"].partition("mew001:")
         assert not prefix, first["payload"]
         payload = json.loads(body)
-        return Invitation(payload["node_id"], payload["token"], [f"127.0.0.1:{self.port}"]), window
+        return Invitation(payload["node_id"], payload["token"], f"127.0.0.1:{self.port}"), window
 
     def log_text(self) -> str:
         self.log.flush()

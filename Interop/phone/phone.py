@@ -2,47 +2,66 @@
 
 import asyncio
 import json
+import re
 
 import iroh
-
-from . import node
-from .websocket import WebSocket
+from iroh_stream import STOCK, Failure, StockStream, address
 
 # Longer than any step takes on a busy machine; a test never waits this long unless it fails.
 PATIENCE = 20.0
 
 
+class Closed(Exception):
+    """How a connection ended, as iroh words it."""
+
+    @property
+    def code(self) -> int | None:
+        """The application close code, when the peer closed with one."""
+        found = re.search(r"code[ :=]+(\d+)", str(self))
+        return int(found[1]) if found else None
+
+
+def words(error: iroh.IrohError) -> str:
+    """The first line; the rest is a stack trace."""
+    return str(error).splitlines()[0]
+
+
 class Phone:
-    def __init__(self, endpoint: iroh.Endpoint, node_hex: str, addresses: list[str], token: str | None):
+    """`where` is IP:PORT: the stock app finds it by a public lookup, which these scenarios do without."""
+
+    def __init__(self, endpoint: iroh.Endpoint, node_hex: str, where: str, token: str | None):
         self.endpoint = endpoint
         self.node_hex = node_hex
-        self.addresses = addresses
+        self.where = where
         # The stock app keeps its token for ever and sends it on every connection (mew-wire §2.5, D1).
         self.token = token
         self.seen: list[dict] = []
 
     async def connect(self) -> None:
         """Dials, opens the stream, upgrades and says hello; does not wait for the answer, as the app does not."""
-        self.connection = await asyncio.wait_for(node.dial(self.endpoint, self.node_hex, self.addresses), PATIENCE)
-        stream = await self.connection.open_bi()
-        self.socket = await asyncio.wait_for(WebSocket.connect(stream), PATIENCE)
+        self.connection = await self.dial()
+        self.stream = await StockStream.dial(self.connection)
         hello = {"type": "remote_hello", "device_name": "mew mobile"}
         if self.token:
             hello["token"] = self.token
         await self.send(hello)
+
+    async def dial(self) -> iroh.Connection:
+        dialling = self.endpoint.connect(address(self.node_hex, self.where), STOCK)
+        return await asyncio.wait_for(dialling, PATIENCE)
 
     def drop(self) -> None:
         """What iOS does to a suspended app's connection."""
         self.connection.close(0, b"")
 
     async def send(self, message: dict) -> None:
-        await self.socket.send(json.dumps(message))
+        await self.stream.send(json.dumps(message))
 
     async def receive(self) -> dict:
         """The next message of any type."""
-        text = await asyncio.wait_for(self.socket.receive(), PATIENCE)
+        text = await self.stream.receive()
         if text is None:
-            raise node.Closed("the stream ended")
+            raise Closed("the stream ended")
         message = json.loads(text)
         self.seen.append(message)
         return message
@@ -53,8 +72,8 @@ class Phone:
         while True:
             try:
                 message = await self.receive()
-            except TimeoutError:
-                raise AssertionError(f"no {kind} {fields} came; instead: {skipped}") from None
+            except Failure as failure:
+                raise AssertionError(f"no {kind} {fields} came ({failure}); instead: {skipped}") from None
             if message["type"] == kind and all(message.get(name) == value for name, value in fields.items()):
                 return message
             skipped.append(message)

@@ -7,17 +7,22 @@ import os
 from pathlib import Path
 
 import iroh
+from iroh_stream import STOCK, endpoint
 
-from . import node
-from .daemon import Daemon, scratch
-from .phone import PATIENCE, Phone
+from .daemon import Daemon, Invitation, scratch
+from .phone import PATIENCE, Closed, Phone, words
 from .stock_daemon import StockDaemon
+
+
+async def new_phone(invitation: Invitation, token: str | None = None) -> Phone:
+    """A phone with a key of its own."""
+    return Phone(await endpoint(), invitation.node_hex, invitation.where, token or invitation.token)
 
 
 async def paired_phone(daemon: Daemon) -> Phone:
     """A phone that has just used its invitation."""
     invitation, window = daemon.pair()
-    phone = Phone(await node.bind(os.urandom(32)), invitation.node_hex, invitation.addresses, invitation.token)
+    phone = await new_phone(invitation)
     await phone.connect()
     ready = await phone.expect("remote_ready")
     assert ready == {"type": "remote_ready", "scope": "control"}, ready
@@ -131,14 +136,14 @@ async def stranger() -> None:
     """While no window is open an unpaired node is closed with code 1 `unauthorized`, before any stream."""
     with scratch() as directory, Daemon(os.environ["MEW"], Path(directory)) as daemon:
         phone = await paired_phone(daemon)
-        endpoint = await node.bind(os.urandom(32))
+        other = Phone(await endpoint(), phone.node_hex, phone.where, None)
         try:
-            connection = await node.dial(endpoint, phone.node_hex, phone.addresses)
+            connection = await other.dial()
         except iroh.IrohError as error:
-            closure = node.Closed(node.words(error))
+            closure = Closed(words(error))
         else:
-            closure = await asyncio.wait_for(node.closed(connection), PATIENCE)
-        assert "unauthorized" in closure.text and closure.code == 1, closure
+            closure = Closed(await asyncio.wait_for(connection.closed(), PATIENCE))
+        assert "unauthorized" in str(closure) and closure.code == 1, closure
         # The paired one beside it is not touched.
         await phone.ask({"type": "ping"}, "pong")
 
@@ -147,13 +152,11 @@ async def wrong_token() -> None:
     """While a window is open a wrong token is answered with an error, and admits nobody."""
     with scratch() as directory, Daemon(os.environ["MEW"], Path(directory)) as daemon:
         invitation, window = daemon.pair()
-        phone = Phone(
-            await node.bind(os.urandom(32)), invitation.node_hex, invitation.addresses, "mew_" + "0" * 26)
+        phone = await new_phone(invitation, "mew_" + "0" * 26)
         await phone.connect()
         refusal = await phone.expect("error")
         assert "rejected" in refusal["message"], refusal
-        guest = Phone(
-            await node.bind(os.urandom(32)), invitation.node_hex, invitation.addresses, invitation.token)
+        guest = await new_phone(invitation)
         await guest.connect()
         await guest.expect("remote_ready", scope="control")
         assert window.wait(PATIENCE) == 0
@@ -162,13 +165,13 @@ async def wrong_token() -> None:
 async def dial() -> None:
     """Our client dials a real iroh endpoint that speaks the stock protocol: pairs, pings, lists."""
     with scratch() as directory:
-        endpoint = await node.bind(os.urandom(32))
-        stock = StockDaemon(endpoint)
+        peer = await endpoint([STOCK])
+        stock = StockDaemon(peer)
         serving = asyncio.create_task(stock.serve())
-        port = endpoint.bound_sockets()[0].rpartition(":")[2]
+        port = peer.bound_sockets()[0].rpartition(":")[2]
         client = Client(os.environ["MEW"], Path(directory))
         token = "mew_01K4SJKHR00000000000T0KEN1"
-        payload = json.dumps({"node_id": str(endpoint.id()), "token": token, "addrs": [f"127.0.0.1:{port}"]})
+        payload = json.dumps({"node_id": str(peer.id()), "token": token, "addrs": [f"127.0.0.1:{port}"]})
         added = await client.run("add", f"mew001:{payload}", "--name", "stock")
         assert added[-1]["daemon"] == "stock", added
         assert stock.seen[0]["type"] == "remote_hello" and stock.seen[0]["token"] == token, stock.seen

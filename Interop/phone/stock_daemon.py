@@ -5,9 +5,7 @@ import contextlib
 import json
 
 import iroh
-
-from . import node
-from .websocket import WebSocket
+from iroh_stream import STOCK, StockStream
 
 ANSWERS = {
     "remote_hello": [{"type": "remote_ready", "scope": "control"}],
@@ -30,14 +28,14 @@ class StockDaemon:
     async def _connection(self, incoming) -> None:
         accepting = await incoming.accept()
         connection = await accepting.connect()
-        assert connection.alpn() == node.ALPN, connection.alpn()
+        assert connection.alpn() == STOCK, connection.alpn()
         self.peers.append(str(connection.remote_id()))
         with contextlib.suppress(iroh.IrohError):  # the peer hung up
-            await self._talk(await WebSocket.accept(await connection.accept_bi()))
+            await self._talk(await StockStream.accept(connection))
 
-    async def _talk(self, socket: WebSocket) -> None:
-        while (text := await socket.receive()) is not None:
+    async def _talk(self, stream: StockStream) -> None:
+        while (text := await stream.receive()) is not None:
             message = json.loads(text)
             self.seen.append(message)
             for answer in ANSWERS.get(message["type"], []):
-                await socket.send(json.dumps(answer))
+                await stream.send(json.dumps(answer))

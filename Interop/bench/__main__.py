@@ -1,0 +1,132 @@
+"""`python -m bench [--quick] [--json] [--only NAME…]`: mew beside its peers, in one run; medians of interleaved rounds.
+
+Exit status 0 when everything was measured, whether or not the goals were met; 1 when a peer failed.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from . import idle
+from .peers import Example, Iroh, Mew, PlainUDP, processor
+from .process import Failed
+from .report import Row, table
+
+MEASURES = ("handshakes", "echo", "throughput", "idle")
+
+
+def main() -> int:
+    options = arguments()
+    scale = 0.1 if options.quick else 1.0
+    rounds = 1 if options.quick else 5
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="mew-bench-") as name:
+        directory = Path(name)
+        say(f"on {processor()}, loopback; {rounds} round(s)")
+        bench = Bench(directory, scale, rounds)
+        try:
+            for measure in options.only:
+                say(f"measuring: {measure}")
+                rows += getattr(bench, measure)()
+        except Failed as failure:
+            say(f"error: {failure}")
+            return 1
+        finally:
+            bench.stop()
+    if options.json:
+        for row in rows:
+            print(json.dumps(row.json()))
+    else:
+        print(table(rows))
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="Scripts/bench", description="mew beside its peers, in one run")
+    parser.add_argument("--quick", action="store_true", help="one short round: shows that it works, proves nothing")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line instead of the table")
+    parser.add_argument("--only", nargs="+", choices=MEASURES, default=list(MEASURES), metavar="NAME",
+                        help=f"only these: {', '.join(MEASURES)}")
+    return parser.parse_args()
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+class Bench:
+    def __init__(self, directory: Path, scale: float, rounds: int):
+        self.directory = directory
+        self.scale = scale
+        self.rounds = rounds
+        self.started: dict[type, object] = {}
+
+    def peer(self, kind: type):
+        """Started at its first use, so that nobody idles beside what does not need it."""
+        if kind not in self.started:
+            self.started[kind] = kind(self.directory)
+        return self.started[kind]
+
+    def stop(self) -> None:
+        for peer in self.started.values():
+            if hasattr(peer, "server"):
+                peer.server.stop()
+
+    def medians(self, *measured) -> list[dict]:
+        """Each measured once per round, in turn, so that whatever else the machine does hits all alike."""
+        results = [[measure() for measure in measured] for _ in range(self.rounds)]
+        return [
+            {key: statistics.median(result[key] for result in column) for key in column[0]} for column in zip(*results)
+        ]
+
+    def handshakes(self) -> list[Row]:
+        mew, iroh = self.peer(Mew), self.peer(Iroh)
+        seconds = 5 * self.scale
+        ours, theirs, ours_many, theirs_many = self.medians(
+            lambda: mew.handshakes(seconds, 1), lambda: iroh.handshakes(seconds, 1),
+            lambda: mew.handshakes(seconds, 8), lambda: iroh.handshakes(seconds, 8))
+        best = "per_second"
+        return [
+            Row("handshakes, 8 in flight", ours_many[best], theirs_many[best], Iroh.name, "1/s", least=2),
+            Row("handshakes, one at a time", ours[best], theirs[best], Iroh.name, "1/s", least=2),
+            Row("handshake, median", ours["p50_us"], theirs["p50_us"], Iroh.name, "µs"),
+        ]
+
+    def echo(self) -> list[Row]:
+        mew, iroh, udp = self.peer(Mew), self.peer(Iroh), self.peer(PlainUDP)
+        count = int(20_000 * self.scale)
+        floor, ours, theirs = self.medians(
+            lambda: udp.echo(count), lambda: mew.echo(count), lambda: iroh.echo(count // 4))
+        return [
+            Row("echo of 64 bytes, median", ours["p50_us"], floor["p50_us"], PlainUDP.name, "µs", most=1.6),
+            Row("echo of 64 bytes, 99 %", ours["p99_us"], ours["p50_us"], "its own median", "µs", most=2),
+            Row("echo of 64 bytes, median", ours["p50_us"], theirs["p50_us"], Iroh.name, "µs"),
+        ]
+
+    def throughput(self) -> list[Row]:
+        mew, iroh, example = self.peer(Mew), self.peer(Iroh), self.peer(Example)
+        size = int(1_000_000_000 * self.scale)
+        ours, theirs, c = self.medians(
+            lambda: mew.receive(size), lambda: iroh.receive(size // 4), lambda: example.receive(size))
+        speed, cost = "mb_per_second", "cpu_s_per_gb"
+        return [
+            Row("one stream", ours[speed], theirs[speed], Iroh.name, "MB/s", least=5),
+            Row("one stream", ours[speed], c[speed], Example.name, "MB/s", least=0.9),
+            Row("CPU per GB, both sides", ours[cost], c[cost], Example.name, "s", most=1.25),
+            Row("CPU per GB, both sides", ours[cost], theirs[cost], Iroh.name, "s"),
+        ]
+
+    def idle(self) -> list[Row]:
+        found = idle.measure(self.directory, int(20_000 * self.scale), self.rounds)
+        return [
+            Row(f"memory per idle connection at {idle.CONNECTIONS:,}", found["kib_per_connection"], 60.0,
+                "60 KiB", "KiB", most=1),
+            Row(f"daemon's pong beside {idle.CONNECTIONS:,} idle", found["crowded_us"], found["alone_us"],
+                "the same alone", "µs", most=1.1),
+        ]
+
+
+sys.exit(main())
