@@ -1,3 +1,4 @@
+package import MewBase
 internal import MewLoop
 package import MewQUICCore
 
@@ -6,9 +7,10 @@ package import MewQUICCore
 extension Connection {
     /// Checks the way by `route` and moves there when it answers. The present path carries everything meanwhile.
     ///
+    /// - Parameter source: the address of ours to leave from; nil lets the kernel choose.
     /// - Returns: false when it did not answer: nothing has changed.
-    package func migrate(to route: Route) async throws(QUICError) -> Bool {
-        let path = try addPath(route)
+    package func migrate(to route: Route, from source: SocketAddress? = nil) async throws(QUICError) -> Bool {
+        let path = try addPath(route, from: source)
         migrations[path] = .some(nil)
         defer { migrations[path] = nil }
         do {
@@ -28,8 +30,8 @@ extension Connection {
     }
 
     /// Moves at once: for a way that is known to work, or when the present path is dead.
-    package func migrateImmediately(to route: Route) throws(QUICError) {
-        let path = try addPath(route)
+    package func migrateImmediately(to route: Route, from source: SocketAddress? = nil) throws(QUICError) {
+        let path = try addPath(route, from: source)
         do {
             try requireCore().migrateImmediately(to: path, now: loop.now)
         } catch {
@@ -45,9 +47,10 @@ extension Connection {
         return core
     }
 
-    private func addPath(_ route: Route) throws(QUICError) -> CorePath {
+    private func addPath(_ route: Route, from source: SocketAddress?) throws(QUICError) -> CorePath {
         guard role == .client else { throw .refused("the listening side cannot migrate") }
-        guard let outlet = outlets.outlet(to: route) else { throw .refused("no way to \(route)") }
+        guard var outlet = outlets.outlet(to: route) else { throw .refused("no way to \(route)") }
+        outlet.source = source
         return routes.addPath(outlet)
     }
 

@@ -44,9 +44,19 @@ struct RouteTable {
         isDialler ? knownPath(arrival) : listenerPath(arrival)
     }
 
-    /// The newest first: after a change of networks two paths may lead to the same address.
+    /// Two paths may lead to the same address from different ones of ours; otherwise the newest is meant.
     private func knownPath(_ arrival: Outlet) -> CorePath? {
-        paths.last { $0.outlets.contains { $0.route == arrival.route } }?.path
+        var found: CorePath?
+        for path in paths.reversed() {
+            for outlet in path.outlets where outlet.route == arrival.route {
+                guard let source = outlet.source else {
+                    found = found ?? path.path
+                    continue
+                }
+                if source.with(port: 0) == arrival.source?.with(port: 0) { return path.path }
+            }
+        }
+        return found
     }
 
     private mutating func listenerPath(_ arrival: Outlet) -> CorePath {

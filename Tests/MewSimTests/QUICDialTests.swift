@@ -1,0 +1,190 @@
+import MewBase
+import MewIdentity
+import MewLoop
+import MewQUIC
+import MewQUICCore
+import MewSim
+import Testing
+
+@Suite("Dialling")
+struct QUICDialTests {
+    private struct Dialled: Sendable {
+        let peer: NodeID?
+        let failure: DialFailure?
+        let elapsed: Duration
+        let route: Route?
+    }
+
+    /// Dials and says how it went.
+    private func dial(
+        _ world: SimWorld, _ client: QUICNode, _ target: NodeID, _ addresses: [SocketAddress],
+        protocols: [String] = ["test/1"]
+    ) throws -> Dialled {
+        let endpoint = client.endpoint!
+        let start = world.now
+        let result: Result<(NodeID, Route?), DialFailure> = try world.run(on: client.node) {
+            do throws(DialFailure) {
+                let connection = try await endpoint.connect(to: target, addresses: addresses, protocols: protocols)
+                guard let peer = try? await connection.peer else { return .failure(.cancelled) }
+                return .success((peer, try? await connection.status.route))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let elapsed = start.duration(to: world.now)
+        switch result {
+        case .success(let (peer, route)): return Dialled(peer: peer, failure: nil, elapsed: elapsed, route: route)
+        case .failure(let failure): return Dialled(peer: nil, failure: failure, elapsed: elapsed, route: nil)
+        }
+    }
+
+    @Test("the first address that answers has the connection, whatever the others do")
+    func races() throws {
+        try withSimWorld(seed: 1) { world in
+            let slow = SocketAddress("10.1.0.1:0")!
+            let fast = SocketAddress("10.1.0.2:0")!
+            let server = try QUICNode(world, "server", key: 1, hosts: [slow, fast])
+            let client = try QUICNode(world, "client", key: 2, accepts: [])
+            server.acceptAll { _ in }
+            world.changeLink(from: client.node.hosts[0], to: slow) { $0.latency = .milliseconds(80) }
+            let port = QUICNode.port
+            let dead = SocketAddress("10.9.9.9:4000")!
+            let result = try dial(
+                world, client, server.secret.node, [dead, slow.with(port: port), fast.with(port: port)])
+            #expect(result.peer == server.secret.node)
+            #expect(result.route == .direct(fast.with(port: port)))
+            #expect(result.elapsed < .milliseconds(60))
+            let gauges = try world.run(on: server.node) { await server.endpoint.gauges }
+            #expect(gauges.connections == 1)
+        }
+    }
+
+    @Test("an address where another node answers is struck off, and the right one is found")
+    func skipsWrongNode() throws {
+        try withSimWorld(seed: 2) { world in
+            let impostor = try QUICNode(world, "impostor", key: 3)
+            let server = try QUICNode(world, "server", key: 1)
+            let client = try QUICNode(world, "client", key: 2, accepts: [])
+            world.changeLinks(between: client.node, and: server.node) { $0.latency = .milliseconds(90) }
+            let result = try dial(world, client, server.secret.node, [impostor.address, server.address])
+            #expect(result.peer == server.secret.node)
+            let alone = try dial(world, client, server.secret.node, [impostor.address])
+            #expect(alone.failure == .wrongNode(at: impostor.address, impostor.secret.node))
+        }
+    }
+
+    @Test("a closed port ends the dial at once, and says so")
+    func refusedPort() throws {
+        try withSimWorld(seed: 3) { world in
+            let server = world.addNode("server")
+            let client = try QUICNode(world, "client", key: 2, accepts: [])
+            let address = server.address(port: 9)
+            let result = try dial(world, client, client.secret.node, [address])
+            #expect(result.failure == .unreachable([.init(address: address, outcome: "connection refused")]))
+            #expect(result.elapsed < .milliseconds(100))
+        }
+    }
+
+    @Test("silence is told apart from refusal, address by address, after ten seconds")
+    func noAnswer() throws {
+        try withSimWorld(seed: 4) { world in
+            let server = world.addNode("server")
+            let client = try QUICNode(world, "client", key: 2, accepts: [])
+            let closed = server.address(port: 9)
+            let silent = SocketAddress("10.9.9.9:9")!
+            let result = try dial(world, client, client.secret.node, [closed, silent])
+            #expect(
+                result.failure
+                    == .unreachable([
+                        .init(address: closed, outcome: "connection refused"),
+                        .init(address: silent, outcome: "no answer in 10 s"),
+                    ]))
+            #expect(result.elapsed >= .seconds(10) && result.elapsed < .seconds(11))
+        }
+    }
+
+    @Test("without an address, or with one of a family we have no socket for, nothing is tried")
+    func noRoute() throws {
+        try withSimWorld(seed: 5) { world in
+            let client = try QUICNode(world, "client", key: 2, accepts: [])
+            #expect(try dial(world, client, client.secret.node, []).failure == .noRoute([]))
+            let v6 = SocketAddress("[2001:db8::1]:9")!
+            #expect(
+                try dial(world, client, client.secret.node, [v6]).failure
+                    == .noRoute([.init(address: v6, outcome: "no IPv6 here")]))
+        }
+    }
+
+    @Test("no protocol in common is a refusal")
+    func noProtocol() throws {
+        try withSimWorld(seed: 6) { world in
+            let server = try QUICNode(world, "server", key: 1)
+            let client = try QUICNode(world, "client", key: 2, accepts: [])
+            let result = try dial(world, client, server.secret.node, [server.address], protocols: ["other/1"])
+            #expect(result.failure == .refused(.noProtocol))
+        }
+    }
+
+    @Test("a dial that is cancelled ends at once and leaves nothing behind")
+    func cancelled() throws {
+        try withSimWorld(seed: 7) { world in
+            let client = try QUICNode(world, "client", key: 2, accepts: [])
+            let (endpoint, target) = (client.endpoint!, client.secret.node)
+            let outcome = Shared<DialFailure?>(nil)
+            let task = client.node.loop.spawn {
+                do throws(DialFailure) {
+                    _ = try await endpoint.connect(
+                        to: target, addresses: [SocketAddress("10.9.9.9:9")!], protocols: ["test/1"])
+                } catch {
+                    outcome.value = error
+                }
+            }
+            try world.run(for: .milliseconds(500))
+            #expect(outcome.value == nil)
+            task.cancel()
+            try world.run(for: .milliseconds(1))
+            #expect(outcome.value == .cancelled)
+            let gauges = try world.run(on: client.node) { await endpoint.gauges }
+            #expect(gauges.connections == 0)
+            #expect(gauges.connectionIDs == 0)
+        }
+    }
+
+    @Test("from the limit on a stranger must prove its address, and gets in all the same")
+    func retry() throws {
+        try withSimWorld(seed: 8) { world in
+            let server = try QUICNode(world, "server", key: 1) { $0.admission.retryFrom = 0 }
+            let client = try QUICNode(world, "client", key: 2, accepts: [])
+            server.acceptAll { _ in }
+            let result = try dial(world, client, server.secret.node, [server.address])
+            #expect(result.peer == server.secret.node)
+            let gauges = try world.run(on: server.node) { await server.endpoint.gauges }
+            #expect(gauges.counters.retriesSent == 1)
+        }
+    }
+
+    @Test("a ninth handshake from one network waits until one of the eight is over")
+    func perSourceLimit() throws {
+        try withSimWorld(seed: 9) { world in
+            let server = try QUICNode(world, "server", key: 1)
+            server.acceptAll { _ in }
+            let clients = try (0..<9).map { number in
+                try QUICNode(
+                    world, "client \(number)", key: UInt8(10 + number),
+                    hosts: [SocketAddress(ipv4: 0xc000_0201 + UInt32(number), port: 0)], accepts: [])
+            }
+            let done = Shared<[Duration]>([])
+            let start = world.now
+            for client in clients {
+                let (endpoint, node, address) = (client.endpoint!, server.secret.node, server.address)
+                client.node.loop.spawn {
+                    _ = try? await endpoint.connect(to: node, addresses: [address], protocols: ["test/1"])
+                    done.value.append(start.duration(to: client.node.world.now))
+                }
+            }
+            try world.run(until: { done.value.count == 9 })
+            #expect(done.value[7] < .milliseconds(100))
+            #expect(done.value[8] > .milliseconds(500))
+        }
+    }
+}
