@@ -10,8 +10,7 @@ extension PeerConnection {
         guard let request = check(decoded, from: client) else { return }
         let kind = request.message.kind
         guard !SessionMessages.contains(kind) else {
-            await daemon.sessions.handle(request, from: client)
-            return await tellPhone(after: kind, client)
+            return await daemon.sessions.handle(request, from: client)
         }
         guard client.role != .session else {
             return refuse(.wrongChannel, "\(kind.rawValue) belongs on the first channel", request.envelope, client)
@@ -21,16 +20,6 @@ extension PeerConnection {
         case .ping: client.reply(.pong(.init(version: daemon.version)), ref: request.ref)
         case .listDir(let message): await daemon.listDirectory(message, ref: request.ref, for: client)
         default: preconditionFailure("\(kind.rawValue) is served and nobody serves it")
-        }
-    }
-
-    /// A phone does not reload its list after these, and what tells the others has no effect on it (spec/mew-wire.md §5.8).
-    private func tellPhone(after kind: ClientMessage.Kind, _ client: SessionClient) async {
-        guard client.role == .stock else { return }
-        switch kind {
-        case .archiveSession, .renameSession, .pinSession, .deleteSession:
-            await daemon.sessions.handle(ClientFrame(.listSessions), from: client)
-        default: break
         }
     }
 

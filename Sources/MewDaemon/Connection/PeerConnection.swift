@@ -146,7 +146,9 @@ actor PeerConnection {
         var hasLastWords = false
         for action in actions {
             switch action {
-            case .judge: await daemon.judge(await hello())
+            case .judge:
+                await link.keepWaiting()
+                await daemon.judge(await hello())
             case .welcome(let answerHello): await welcome(answerHello: answerHello)
             case .tellPending(let duration):
                 await tell(.pairPending(.init(expiresInSeconds: UInt64(clamping: duration.components.seconds))))

@@ -25,7 +25,6 @@ package final class SessionClient: Sendable {
     private struct State {
         var queue = ClientQueue()
         var kind: ClientKind
-        var view: ClientView
         var isEnded = false
         var reader: CheckedContinuation<Void, Never>?
         var asker: CheckedContinuation<Void, Never>?
@@ -58,7 +57,7 @@ package final class SessionClient: Sendable {
     ///   `attach_session` or `new_session`, which replace it.
     package init(id: ClientID, role: Role, node: NodeID, name: String, kind: ClientKind = .unknown) {
         (self.id, self.role, self.node, self.name) = (id, role, node, name)
-        state = Mutex(State(kind: kind, view: ClientView(link: role == .stock ? .stock : .native)))
+        state = Mutex(State(kind: kind))
     }
 
     package var link: ApplicationProtocol { role == .stock ? .stock : .native }
@@ -133,33 +132,20 @@ package final class SessionClient: Sendable {
 
     // MARK: - For the sessions
 
-    /// Takes a frame in without waiting, in the form this client is to see it in (`ClientView`).
-    @discardableResult
-    func push(_ frame: DaemonFrame, _ kind: ClientQueue.Kind) -> ClientQueue.Push {
-        let (push, reader) = state.withLock { state -> (ClientQueue.Push, CheckedContinuation<Void, Never>?) in
-            guard !state.isEnded else { return (.silent, nil) }
-            var result = ClientQueue.Push.queued
-            for frame in state.view.frames(for: frame, to: state.kind) {
-                guard let bytes = frame.encoded(for: link) else { continue }
-                let push = state.queue.push(bytes, kind)
-                if result == .queued { result = push }
-            }
-            return (result, state.takeReader())
-        }
-        reader?.resume()
-        return push
-    }
-
-    /// Takes in a frame that is encoded already, as it stands in the journal. For native clients: the others see frames
-    /// through their view.
+    /// Takes a frame in without waiting.
     func push(_ frame: [UInt8], _ kind: ClientQueue.Kind) -> ClientQueue.Push {
-        precondition(link == .native, "a stock client is given frames, not bytes")
         let (push, reader) = state.withLock { state -> (ClientQueue.Push, CheckedContinuation<Void, Never>?) in
             guard !state.isEnded else { return (.silent, nil) }
             return (state.queue.push(frame, kind), state.takeReader())
         }
         reader?.resume()
         return push
+    }
+
+    /// Takes a frame in without waiting; one that does not exist on this link is left out.
+    @discardableResult
+    func push(_ frame: DaemonFrame, _ kind: ClientQueue.Kind) -> ClientQueue.Push {
+        frame.encoded(for: link).map { push($0, kind) } ?? .queued
     }
 
     /// What the client says it is.
