@@ -11,10 +11,14 @@ struct Flight {
     let kind: Kind
     let from: SocketAddress
     let to: SocketAddress
+    /// Number of the host that has `to`; `nowhere` when none has.
+    let target: Int
     let ecn: UInt8
     let count: Int
     /// Owned by the pool; nil for `unreachable`.
     let bytes: UnsafeMutableRawPointer?
+
+    static let nowhere = -1
 }
 
 /// Flights ordered by arrival, then by departure. The heap moves 24-byte entries; the flights stay where they are.

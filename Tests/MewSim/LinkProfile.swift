@@ -3,9 +3,9 @@ internal import MewBase
 /// What happens to packets from one address to another.
 package struct LinkProfile: Sendable {
     /// Time a packet needs at least.
-    package var latency: Duration = .milliseconds(10)
+    package var latency: Duration { didSet { latencyNanoseconds = UInt64(latency.saturatingNanoseconds) } }
     /// Up to this much is added to each packet by itself, so that packets overtake each other.
-    package var jitter: Duration = .zero
+    package var jitter: Duration { didSet { jitterNanoseconds = UInt64(jitter.saturatingNanoseconds) } }
     /// Share of packets that vanish, 0…1.
     package var loss = 0.0
     /// Share of packets that arrive twice.
@@ -21,6 +21,10 @@ package struct LinkProfile: Sendable {
     /// Every packet that passes is marked with this ECN codepoint if it carries one (3: congestion experienced).
     package var marksCongestion = false
 
+    /// The two durations again: 128-bit arithmetic per packet shows in long runs.
+    fileprivate(set) var latencyNanoseconds: UInt64
+    fileprivate var jitterNanoseconds: UInt64
+
     package init(
         latency: Duration = .milliseconds(10), jitter: Duration = .zero, loss: Double = 0, duplicates: Double = 0,
         mtu: Int = 1_500
@@ -30,6 +34,8 @@ package struct LinkProfile: Sendable {
         self.loss = loss
         self.duplicates = duplicates
         self.mtu = mtu
+        latencyNanoseconds = UInt64(latency.saturatingNanoseconds)
+        jitterNanoseconds = UInt64(jitter.saturatingNanoseconds)
     }
 }
 
@@ -51,8 +57,8 @@ struct Link {
     }
 
     private static func delay(_ profile: LinkProfile, _ random: inout SeededGenerator) -> UInt64 {
-        let jitter = UInt64(profile.jitter.saturatingNanoseconds)
-        return UInt64(profile.latency.saturatingNanoseconds) + (jitter == 0 ? 0 : random.below(jitter))
+        let jitter = profile.jitterNanoseconds
+        return profile.latencyNanoseconds + (jitter == 0 ? 0 : random.below(jitter))
     }
 
     private mutating func departure(of byteCount: Int, _ profile: LinkProfile, now: UInt64) -> UInt64? {

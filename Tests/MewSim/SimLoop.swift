@@ -12,8 +12,10 @@ package final class SimLoop: Loop, @unchecked Sendable {
         case action(@Sendable () -> Void)
     }
 
-    private unowned let world: SimWorld
-    private unowned let node: SimNode
+    private let world: SimWorld
+    private let nodeName: String
+    private let tasks: SimTasks
+    var nodeState = SimNode.State.running
     private var queue: [Work] = []
     private var queueHead = 0
     private var timers = TimerHeap()
@@ -22,9 +24,10 @@ package final class SimLoop: Loop, @unchecked Sendable {
     /// Whether the world's list of runnable loops has it.
     var isListed = false
 
-    init(_ world: SimWorld, _ node: SimNode) {
+    init(_ world: SimWorld, _ nodeName: String, _ tasks: SimTasks) {
         self.world = world
-        self.node = node
+        self.nodeName = nodeName
+        self.tasks = tasks
     }
 
     // MARK: - Executor
@@ -46,7 +49,7 @@ package final class SimLoop: Loop, @unchecked Sendable {
     package var isCurrent: Bool { world.current === self }
 
     package func checkIsolated() {
-        precondition(isCurrent, "touched outside its loop, on node \(node.name)")
+        precondition(isCurrent, "touched outside its loop, on node \(nodeName)")
     }
 
     package func isIsolatingCurrentContext() -> Bool? { isCurrent }
@@ -55,13 +58,13 @@ package final class SimLoop: Loop, @unchecked Sendable {
     package func spawn<Success: Sendable>(
         _ body: @escaping @Sendable () async -> Success
     ) -> Task<Success, Never> {
-        let (node, number) = (node, node.nextTaskNumber())
+        let number = tasks.next()
         let task = Task(executorPreference: self) {
             let result = await body()
-            node.taskEnded(number)
+            self.tasks.ended(number)
             return result
         }
-        node.taskStarted(number) { task.cancel() }
+        tasks.started(number) { task.cancel() }
         return task
     }
 
@@ -81,7 +84,7 @@ package final class SimLoop: Loop, @unchecked Sendable {
     package func schedule(at deadline: Instant, _ action: @escaping () -> Void) -> LoopTimer {
         checkIsolated()
         let timer = timers.schedule(at: deadline, action)
-        if !node.isAlive { timers.cancel(timer) }
+        if nodeState == .killed { timers.cancel(timer) }
         return timer
     }
 
@@ -96,7 +99,11 @@ package final class SimLoop: Loop, @unchecked Sendable {
         wake()
     }
 
-    var nextDeadline: Instant? { timers.nextDeadline }
+    /// When its next timer is due; `UInt64.max` when there is none, or its node does not run.
+    var nextDeadline: UInt64 {
+        nodeState == .running ? timers.nextDeadline?.nanoseconds ?? .max : .max
+    }
+
     var timerCount: Int { timers.count }
 
     func forgetTimers() { timers.removeAll() }
@@ -105,11 +112,11 @@ package final class SimLoop: Loop, @unchecked Sendable {
 
     var hasWork: Bool {
         queueHead < queue.count || !endActions.isEmpty || !readable.isEmpty
-            || timers.nextDeadline.map { $0 <= world.now } ?? false
+            || timers.nextDeadline?.nanoseconds ?? .max <= world.now.nanoseconds
     }
 
     func wake() {
-        if !isListed { world.list(self, of: node) }
+        if !isListed { world.list(self) }
     }
 
     func becameReadable(_ socket: SimSocket) {

@@ -21,17 +21,19 @@ package final class SimNode: @unchecked Sendable {
     }
 
     package let name: String
-    package unowned let world: SimWorld
+    package let world: SimWorld
     package let hosts: [SocketAddress]
     package let entropy: SeededEntropy
     package let wallClock: SimWallClock
-    package private(set) var state = State.running
+    package private(set) var state = State.running { didSet { for loop in loops { loop.nodeState = state } } }
 
-    private(set) var loops: [SimLoop] = []
-    private var sockets: [SocketAddress: SimSocket] = [:]
+    /// The loop of its network.
+    package let loop: SimLoop
+    private(set) var loops: [SimLoop]
+    /// Few: looked through from the first one on.
+    private var sockets: [SimSocket] = []
     private var nextPort: UInt16 = 49_152
-    private var tasks: [UInt64: () -> Void] = [:]
-    private var taskNumber: UInt64 = 0
+    private let tasks = SimTasks()
     private var killActions: [() -> Void] = []
 
     init(_ world: SimWorld, _ name: String, _ hosts: [SocketAddress], seed: UInt64) {
@@ -40,23 +42,23 @@ package final class SimNode: @unchecked Sendable {
         self.hosts = hosts.map { $0.with(port: 0) }
         entropy = SeededEntropy(seed: seed)
         wallClock = SimWallClock(world)
-        loops = [SimLoop(world, self)]
+        loop = SimLoop(world, name, tasks)
+        loops = [loop]
+        world.add(loop)
     }
-
-    /// The loop of its network.
-    package var loop: SimLoop { loops[0] }
 
     package var network: SimNetwork { SimNetwork(node: self) }
 
     /// Another loop of the same machine, for what blocks in reality.
     package func makeLoop() -> SimLoop {
-        let loop = SimLoop(world, self)
+        let loop = SimLoop(world, name, tasks)
+        loop.nodeState = state
         loops.append(loop)
+        world.add(loop)
         return loop
     }
 
     package var isAlive: Bool { state != .killed }
-    var isRunnable: Bool { state == .running || state == .killed }
 
     /// The first address of the node, with `port`.
     package func address(port: UInt16) -> SocketAddress { hosts[0].with(port: port) }
@@ -65,20 +67,6 @@ package final class SimNode: @unchecked Sendable {
 
     /// Tasks of this node that have not ended.
     package var taskCount: Int { tasks.count }
-
-    func nextTaskNumber() -> UInt64 {
-        taskNumber += 1
-        return taskNumber
-    }
-
-    func taskStarted(_ number: UInt64, _ cancel: @escaping () -> Void) {
-        tasks[number] = cancel
-        if !isAlive { cancel() }
-    }
-
-    func taskEnded(_ number: UInt64) {
-        tasks[number] = nil
-    }
 
     // MARK: - Being stopped, put to sleep, killed
 
@@ -111,12 +99,13 @@ package final class SimNode: @unchecked Sendable {
         state = .killed
         for action in killActions { action() }
         killActions = []
-        sockets = [:]
+        for socket in sockets { socket.cut() }
+        sockets = []
         for loop in loops {
             loop.forgetTimers()
             if loop.hasWork { loop.wake() }
         }
-        for number in tasks.keys.sorted() { tasks[number]?() }
+        tasks.cancelAll()
     }
 
     // MARK: - Sockets
@@ -129,7 +118,7 @@ package final class SimNode: @unchecked Sendable {
         let bound = address.port == 0 ? freePort(address) : address
         guard !isTaken(bound) else { throw .addressInUse(address) }
         let socket = SimSocket(node: self, loop: loop, address: bound)
-        if isAlive { sockets[bound] = socket }
+        if isAlive { sockets.append(socket) }
         return socket
     }
 
@@ -142,20 +131,21 @@ package final class SimNode: @unchecked Sendable {
 
     /// Linux: a port is taken by its own address and by the wildcard of the family, in both directions.
     private func isTaken(_ address: SocketAddress) -> Bool {
-        if address.isUnspecified {
-            return sockets.keys.contains { $0.family == address.family && $0.port == address.port }
+        sockets.contains { socket in
+            let other = socket.localAddress
+            return other.port == address.port && other.family == address.family
+                && (other.isUnspecified || address.isUnspecified || other == address)
         }
-        return sockets[address] != nil || sockets[address.wildcard] != nil
     }
 
     func close(_ socket: SimSocket) {
-        if sockets[socket.localAddress] === socket { sockets[socket.localAddress] = nil }
+        sockets.removeAll { $0 === socket }
     }
 
     func arrived(_ flight: Flight) -> Fate {
         guard state != .asleep else { return .dropped }
-        guard let socket = sockets[flight.to] ?? sockets[flight.to.wildcard] else { return .portClosed }
-        return socket.queue(flight) ? .queued : .dropped
+        for socket in sockets where socket.takes(flight.to) { return socket.queue(flight) ? .queued : .dropped }
+        return .portClosed
     }
 
     /// The address packets leave from: `wanted`, or the first of the family; nil when the node has none.
@@ -166,9 +156,34 @@ package final class SimNode: @unchecked Sendable {
     }
 }
 
-extension SocketAddress {
-    fileprivate var wildcard: SocketAddress {
-        (family == .ipv4 ? SocketAddress.anyIPv4 : .anyIPv6).with(port: port)
+/// The unfinished tasks of one node.
+///
+/// Touched on the world's thread only.
+final class SimTasks {
+    private var cancels: [UInt64: () -> Void] = [:]
+    private var last: UInt64 = 0
+    private var isOver = false
+
+    var count: Int { cancels.count }
+
+    func next() -> UInt64 {
+        last += 1
+        return last
+    }
+
+    func started(_ number: UInt64, _ cancel: @escaping () -> Void) {
+        cancels[number] = cancel
+        if isOver { cancel() }
+    }
+
+    func ended(_ number: UInt64) {
+        cancels[number] = nil
+    }
+
+    /// In the order they were started; those that start later are cancelled at once.
+    func cancelAll() {
+        isOver = true
+        for number in cancels.keys.sorted() { cancels[number]?() }
     }
 }
 
@@ -176,7 +191,7 @@ extension SocketAddress {
 ///
 /// `@unchecked Sendable`: a simulated world runs on one thread.
 package final class SimWallClock: WallClock, @unchecked Sendable {
-    private unowned let world: SimWorld
+    private let world: SimWorld
     /// How wrong the clock is.
     package var offset: Duration = .zero
 

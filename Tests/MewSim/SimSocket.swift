@@ -13,15 +13,19 @@ package struct SimNetwork: DatagramNetwork {
 
 /// A UDP socket of a simulated node.
 final class SimSocket: DatagramSocket {
-    private unowned let node: SimNode
-    private unowned let loop: SimLoop
+    private let node: SimNode
+    private let loop: SimLoop
+    private let internet: SimInternet
     private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
     /// Received, not yet delivered.
     private var arrivals: [Flight] = []
     private var arrivedBytes = 0
     /// Committed, not yet flushed.
-    private var departures: [Flight] = []
+    private var departures: [(Flight, SimHost)] = []
     private var isClosed = false
+    /// The last address something was sent to and from, looked up: it is nearly always the next one too.
+    private var target: (address: SocketAddress, host: SimHost?)
+    private var source: (wanted: SocketAddress, host: SimHost?)
 
     let localAddress: SocketAddress
     var onReceive: ((ReceivedDatagrams) -> Void)?
@@ -33,16 +37,22 @@ final class SimSocket: DatagramSocket {
     init(node: SimNode, loop: SimLoop, address: SocketAddress) {
         self.node = node
         self.loop = loop
+        internet = node.world.internet
         localAddress = address
+        target = (address, internet.host(of: address))
+        source = (address, target.host)
     }
 
     deinit {
         scratch.deallocate()
     }
 
-    private var internet: SimInternet { node.world.internet }
-
     // MARK: - Receiving
+
+    func takes(_ address: SocketAddress) -> Bool {
+        localAddress.port == address.port && localAddress.family == address.family
+            && (localAddress.isUnspecified || localAddress == address)
+    }
 
     /// False when the buffer is full.
     func queue(_ flight: Flight) -> Bool {
@@ -59,7 +69,7 @@ final class SimSocket: DatagramSocket {
     /// to back, a shorter one ends the batch.
     func deliver() {
         let flights = arrivals
-        arrivals.removeAll(keepingCapacity: true)
+        arrivals = []
         arrivedBytes = 0
         var index = 0
         while index < flights.count {
@@ -113,25 +123,37 @@ final class SimSocket: DatagramSocket {
     func commit(_ byteCount: Int, segmentSize: Int, to: SocketAddress, from source: SocketAddress?, ecn: UInt8) {
         loop.checkIsolated()
         precondition(byteCount <= segmentSize * 64, "more than 64 packets in one batch")
-        guard let host = node.source(source ?? localAddress, for: to) else { return }
-        let from = host.with(port: localAddress.port)
-        for start in stride(from: 0, to: byteCount, by: segmentSize) {
-            let count = min(segmentSize, byteCount - start)
+        guard node.isAlive, !isClosed, let start = scratch.baseAddress, let source = sourceHost(source, for: to) else {
+            return
+        }
+        let from = source.address.with(port: localAddress.port)
+        let target = targetHost(to)?.number ?? Flight.nowhere
+        for offset in stride(from: 0, to: byteCount, by: segmentSize) {
+            let count = min(segmentSize, byteCount - offset)
             let bytes = internet.pool.take(count)
-            bytes.copyMemory(from: scratch.baseAddress! + start, byteCount: count)
-            departures.append(Flight(kind: .packet, from: from, to: to, ecn: ecn, count: count, bytes: bytes))
+            bytes.copyMemory(from: start + offset, byteCount: count)
+            let flight = Flight(
+                kind: .packet, from: from, to: to, target: target, ecn: ecn, count: count, bytes: bytes)
+            departures.append((flight, source))
         }
     }
 
-    func flush() {
-        for flight in departures {
-            // A node that was killed after the commit: the packet never left.
-            if node.isAlive, !isClosed {
-                internet.send(flight, now: node.world.now)
-            } else {
-                internet.pool.give(flight.bytes, flight.count)
-            }
+    private func targetHost(_ address: SocketAddress) -> SimHost? {
+        if target.address != address { target = (address, internet.host(of: address)) }
+        return target.host
+    }
+
+    /// The address packets leave from: what was asked for, what the socket is bound to, or the first of the family.
+    private func sourceHost(_ asked: SocketAddress?, for to: SocketAddress) -> SimHost? {
+        let wanted = asked ?? localAddress
+        if source.wanted != wanted || source.host?.address.family != to.family {
+            source = (wanted, node.source(wanted, for: to).flatMap { internet.host(of: $0) })
         }
+        return source.host
+    }
+
+    func flush() {
+        for (flight, source) in departures { internet.send(flight, from: source, now: node.world.now.nanoseconds) }
         departures.removeAll(keepingCapacity: true)
     }
 
@@ -140,9 +162,17 @@ final class SimSocket: DatagramSocket {
     func close() {
         guard !isClosed else { return }
         flush()
+        cut()
+        node.close(self)
+    }
+
+    /// From now on nothing comes out and nothing goes in. Its owner is let go of.
+    func cut() {
         isClosed = true
         onReceive = nil
         onUnreachable = nil
-        node.close(self)
+        for flight in arrivals + departures.map(\.0) { internet.pool.give(flight.bytes, flight.count) }
+        arrivals = []
+        departures = []
     }
 }

@@ -14,6 +14,8 @@ internal import MewLoop
 ///         let answer = try world.run(on: left) { try await dial(right.address(port: 443)) }
 ///     }
 ///
+/// World and nodes hold each other until `shutDown`, which `withSimWorld` calls.
+///
 /// `@unchecked Sendable`: one thread, checked at every door.
 package final class SimWorld: @unchecked Sendable {
     package let seed: UInt64
@@ -28,6 +30,7 @@ package final class SimWorld: @unchecked Sendable {
     var current: SimLoop?
     private var thread = csys_thread_current()
     private var random: SeededGenerator
+    private var loops: [SimLoop] = []
     private var runnable: [SimLoop] = []
     private var plans = TimerHeap()
     /// How many steps were taken: places to kill a node at.
@@ -125,7 +128,8 @@ package final class SimWorld: @unchecked Sendable {
         for _ in 0..<count where !step() { return }
     }
 
-    /// Kills every node and lets the code unwind. What it returns is a leak: tasks that did not end when cancelled.
+    /// Kills every node, lets the code unwind, and lets go of the nodes. What it returns is a leak: tasks that did not
+    /// end when they were cancelled.
     package func shutDown() -> Int {
         thread = csys_thread_current()
         for node in nodes { node.kill() }
@@ -133,7 +137,10 @@ package final class SimWorld: @unchecked Sendable {
         let lastStep = stepCount + 1_000_000
         while !runnable.isEmpty, stepCount < lastStep { _ = step() }
         plans.removeAll()
-        return nodes.reduce(0) { $0 + $1.taskCount }
+        let leaked = nodes.reduce(0) { $0 + $1.taskCount }
+        internet.abandonAll()
+        (nodes, loops, runnable) = ([], [], [])
+        return leaked
     }
 
     // MARK: - Steps
@@ -145,8 +152,12 @@ package final class SimWorld: @unchecked Sendable {
         )
     }
 
-    func list(_ loop: SimLoop, of node: SimNode) {
-        guard node.isRunnable else { return }
+    func add(_ loop: SimLoop) {
+        loops.append(loop)
+    }
+
+    func list(_ loop: SimLoop) {
+        guard loop.nodeState == .running || loop.nodeState == .killed else { return }
         loop.isListed = true
         runnable.append(loop)
     }
@@ -181,19 +192,14 @@ package final class SimWorld: @unchecked Sendable {
 
     /// Moves the clock to what is next and makes it runnable.
     private func advance() -> Bool {
-        var next = internet.nextArrival ?? .distantFuture
-        next = min(next, plans.nextDeadline ?? .distantFuture)
-        for node in nodes where node.state == .running {
-            for loop in node.loops { next = min(next, loop.nextDeadline ?? .distantFuture) }
-        }
-        guard next < .distantFuture else { return false }
-        now = max(now, next)
-        internet.deliver(now: now)
+        var next = min(internet.nextArrival, plans.nextDeadline?.nanoseconds ?? .max)
+        for loop in loops { next = min(next, loop.nextDeadline) }
+        guard next < .max else { return false }
+        if next > now.nanoseconds { now = Instant(nanoseconds: next) }
+        internet.deliver(now: now.nanoseconds)
         let limit = plans.nextSequence
         while let plan = plans.popDue(at: now, scheduledBefore: limit) { plan() }
-        for node in nodes where node.state == .running {
-            for loop in node.loops where loop.nextDeadline.map({ $0 <= now }) ?? false { loop.wake() }
-        }
+        for loop in loops where loop.nextDeadline <= now.nanoseconds { loop.wake() }
         return true
     }
 

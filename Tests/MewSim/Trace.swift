@@ -19,10 +19,15 @@ package struct Trace {
 
     mutating func record(_ entry: Entry) {
         count += 1
-        for word in [entry.time.nanoseconds, UInt64(entry.size), entry.from.digest, entry.to.digest] {
-            hash = SeededGenerator.mix(hash ^ word) &+ word
-        }
+        add(entry.time.nanoseconds)
+        add(UInt64(entry.size))
+        add(entry.from.digest)
+        add(entry.to.digest)
         if keepsEntries { entries.append(entry) }
+    }
+
+    private mutating func add(_ word: UInt64) {
+        hash = SeededGenerator.mix(hash ^ word) &+ word
     }
 }
 
