@@ -72,6 +72,7 @@ package actor Daemon {
     private var lastNumber: UInt64 = 0
     private var lastClient: UInt64 = 0
     private var isStopping = false
+    private var allEnded: [CheckedContinuation<Void, Never>] = []
 
     /// Connections that are not in yet (DESIGN §5). The endpoint counts the handshakes before them.
     package static let maxStrangers = 32
@@ -155,6 +156,16 @@ package actor Daemon {
         connections[connection.number] = nil
         joinedNumbers.remove(connection.number)
         feedWindow(.left(connection.number))
+        guard connections.isEmpty else { return }
+        for waiter in allEnded { waiter.resume() }
+        allEnded = []
+    }
+
+    /// Suspends until nobody is connected any more.
+    func connectionsEnded() async {
+        await withCheckedContinuation { waiter in
+            if connections.isEmpty { waiter.resume() } else { allEnded.append(waiter) }
+        }
     }
 
     /// Ends every connection with close 5; further ones get the same until `run` returns.

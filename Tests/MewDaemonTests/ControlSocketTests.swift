@@ -33,13 +33,14 @@ struct ControlSocketTests {
     ) async throws {
         let scratch = ScratchDirectory()
         try await DaemonBench.with(devices: devices) { bench in
-            let listener = try UnixListener(at: scratch("control.sock"), on: bench.loop)
+            let loop = try #require(bench.loop as? EventLoop)
+            let listener = try UnixListener(at: scratch("control.sock"), on: loop)
             let server = ControlServer(
                 bench.daemon, listener: listener, status: { await bench.daemon.status(addresses: ["a"], relays: []) },
                 place: { .init(addresses: ["192.0.2.1:9"], relays: []) }, shutDown: {})
             let running = bench.loop.spawn { await server.run() }
             try await body(bench) {
-                Command(socket: try StreamSocket.connect(to: scratch("control.sock"), on: bench.loop))
+                Command(socket: try StreamSocket.connect(to: scratch("control.sock"), on: loop))
             }
             await listener.close()
             await running.value

@@ -14,7 +14,7 @@ import Testing
 ///
 /// Close it at the end of a test: `withBench` does.
 final class DaemonBench: Sendable {
-    let loop: EventLoop
+    let loop: any Loop
     let network = LoopbackNetwork()
     let devices = MemoryDevices()
     let sessions = FakeSessions()
@@ -25,8 +25,9 @@ final class DaemonBench: Sendable {
 
     static let node = Pairing.node(99)
 
-    private init(devices rows: [Device]) async throws {
-        loop = try EventLoop(name: "test")
+    /// On a loop of the caller's, simulated or real.
+    init(loop: any Loop, devices rows: [Device] = []) async throws {
+        self.loop = loop
         listener = network.endpoint(Self.node)
         listener.listen()
         for row in rows { try await devices.save(row, dropping: nil) }
@@ -40,8 +41,12 @@ final class DaemonBench: Sendable {
         running = loop.spawn { await daemon.run() }
     }
 
-    static func with(devices: [Device] = [], _ body: (DaemonBench) async throws -> Void) async throws {
-        let bench = try await DaemonBench(devices: devices)
+    static func with(
+        devices: [Device] = [], _ body: (DaemonBench) async throws -> Void
+    ) async throws {
+        let loop = try EventLoop(name: "test")
+        defer { loop.stop() }
+        let bench = try await DaemonBench(loop: loop, devices: devices)
         do {
             try await body(bench)
         } catch {
@@ -51,12 +56,11 @@ final class DaemonBench: Sendable {
         await bench.end()
     }
 
-    private func end() async {
+    func end() async {
         listener.stopListening()
         await daemon.stop(backIn: nil)
         listener.breakLinks()
         await running.value
-        loop.stop()
     }
 
     func dial(_ node: NodeID, _ applicationProtocol: ApplicationProtocol = .native) async throws -> TestPeer {

@@ -1,0 +1,57 @@
+import MewBase
+import MewLoop
+import Synchronization
+import Testing
+
+@testable import MewDaemon
+
+@Suite("Log", .timeLimit(.minutes(1)))
+struct LogSinkTests {
+    private final class Output: Sendable {
+        let text = Mutex("")
+        func write(_ lines: String) { text.withLock { $0 += lines } }
+        var lines: [Substring] { text.withLock { $0 }.split(separator: "\n") }
+    }
+
+    private func diagnostic(_ level: Diagnostic.Level, _ name: String = "event") -> Diagnostic {
+        Diagnostic(level, "test", name, "something happened")
+    }
+
+    /// Waits until everything that was posted to the loop before has run.
+    private func settle(_ loop: EventLoop) async {
+        await withCheckedContinuation { done in loop.post { done.resume() } }
+    }
+
+    @Test("lines come in order, and what is below the level is not written")
+    func order() async throws {
+        let loop = try EventLoop(name: "log")
+        let output = Output()
+        let sink = LogSink(minimum: .info, format: .json, wall: FixedWallClock(), loop: loop, write: output.write)
+        for number in 1...10 {
+            sink.record(diagnostic(.debug))
+            sink.record(diagnostic(.info, "event_\(number)"))
+        }
+        await settle(loop)
+        #expect(output.lines.count == 10)
+        for (index, line) in output.lines.enumerated() { #expect(line.contains("\"event_\(index + 1)\"")) }
+        loop.stop()
+    }
+
+    @Test("a reader that is stuck costs lines, is told how many, and stops nobody")
+    func stuckReader() async throws {
+        let loop = try EventLoop(name: "log")
+        let output = Output()
+        let sink = LogSink(minimum: .info, format: .human, wall: FixedWallClock(), loop: loop, write: output.write)
+        // The loop is busy for as long as this holds it: nothing is written meanwhile.
+        await withCheckedContinuation { done in
+            loop.post {
+                for _ in 0..<1_500 { sink.record(diagnostic(.warning)) }
+                done.resume()
+            }
+        }
+        await settle(loop)
+        #expect(output.lines.count == 1_001)
+        #expect(output.lines.last?.contains("500 log lines were dropped") == true)
+        loop.stop()
+    }
+}
