@@ -76,6 +76,9 @@ package actor Daemon {
 
     /// Connections that are not in yet (DESIGN §5). The endpoint counts the handshakes before them.
     package static let maxStrangers = 32
+    /// Every process of a device has a connection of its own, and there are seldom more than five. Room for the thousand of
+    /// the benchmark; a leak in a client must not eat the daemon.
+    package static let maxConnectionsPerDevice = 1_024
 
     package init(_ description: Description, in surroundings: Surroundings) {
         self.description = description
@@ -114,10 +117,8 @@ package actor Daemon {
     private func acceptLinks() async {
         await withDiscardingTaskGroup { group in
             while let link = await surroundings.listener.acceptLink() {
-                guard !isStopping, strangers < Self.maxStrangers || isKnown(link.peer) else {
-                    await link.close(
-                        code: isStopping ? .shuttingDown : .unauthorized,
-                        reason: isStopping ? "the daemon is stopping" : "too many devices are waiting")
+                if let (code, reason) = refusal(of: link.peer) {
+                    await link.close(code: code, reason: reason)
                     continue
                 }
                 let connection = accept(link)
@@ -141,6 +142,16 @@ package actor Daemon {
                 state.isSaving ? .info : .error, state.isSaving ? "saving" : "not_saving",
                 state.isSaving ? "everything is being saved again" : "nothing is being saved: \(state.reason ?? "?")")
         }
+    }
+
+    /// Why a link is not even looked at.
+    private func refusal(of peer: NodeID) -> (CloseCode, String)? {
+        if isStopping { return (.shuttingDown, "the daemon is stopping") }
+        if isKnown(peer) {
+            let isFull = connections(of: peer).count >= Self.maxConnectionsPerDevice
+            return isFull ? (.protocolViolation, "this device has too many connections") : nil
+        }
+        return strangers < Self.maxStrangers ? nil : (.unauthorized, "too many devices are waiting")
     }
 
     private func accept(_ link: any IncomingLink) -> PeerConnection {
@@ -187,7 +198,9 @@ package actor Daemon {
 
     var sortedConnections: [PeerConnection] { connections.values.sorted { $0.number < $1.number } }
 
-    func connections(of node: NodeID) -> [PeerConnection] { sortedConnections.filter { $0.node == node } }
+    func connections(of node: NodeID) -> [PeerConnection] {
+        connections.values.filter { $0.node == node }.sorted { $0.number < $1.number }
+    }
 
     private func isKnown(_ node: NodeID) -> Bool {
         if case .paired = devices.standing(of: node) { true } else { false }

@@ -100,6 +100,14 @@ package struct Admission: Sendable {
     /// True once the peer may do what its scope allows.
     package var isReady: Bool { state == .ready }
 
+    /// True for a key that may enter only through the pairing window.
+    package var isStranger: Bool {
+        switch standing {
+        case .known: false
+        case .stranger, .revoked: true
+        }
+    }
+
     package var nextDeadline: Instant? { deadline }
 
     /// The first decision, before any stream is read.

@@ -11,17 +11,23 @@ extension PeerConnection {
     /// but hostile device can make us hold.
     static let maxSessionChannels = 64
 
+    /// What a stranger may make us parse: the 64 KiB of DESIGN §5, and a hello has a dozen values.
+    private static let strangerLimits = JSON.Limits(maxBytes: 64 << 10, maxNesting: 8, maxValues: 256)
+
     // MARK: The first channel
 
     /// Its end ends the connection.
     func serveFirst(_ channel: any MessageChannel) async {
         await readFirst(channel)
-        await close(.done, "the first channel has ended")
+        // What was answered last is still on its way; a peer that is done closes the link itself.
+        await channel.finish()
+        await close(.done, "the first channel has ended", hasLastWords: true)
     }
 
     private func readFirst(_ channel: any MessageChannel) async {
         guard let bytes = await receive(from: channel) else { return firstChannelEnded() }
-        let decoded = ClientFrame.decode(bytes, from: link.applicationProtocol)
+        let decoded = ClientFrame.decode(
+            bytes, from: link.applicationProtocol, limits: isStranger ? Self.strangerLimits : .wire)
         guard await greeted(await greeting(of: decoded)), let client = control else { return }
         await withDiscardingTaskGroup { group in
             group.addTask { await self.send(from: client, to: channel) }

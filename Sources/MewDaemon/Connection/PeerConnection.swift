@@ -75,6 +75,9 @@ actor PeerConnection {
         inbox.yield(event)
     }
 
+    /// True for a key that may enter only through the pairing window.
+    var isStranger: Bool { admission.isStranger }
+
     /// True while the peer is to be heard.
     var isReady: Bool { admission.isReady && !isClosing }
 
@@ -87,7 +90,12 @@ actor PeerConnection {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.handleEvents() }
             group.addTask { await self.acceptChannels() }
-            _ = await link.closed()
+            let closure = await link.closed()
+            if device != nil {
+                daemon.note(
+                    .info, "device_disconnected", "disconnected: \(closure?.sentence ?? "the daemon is ending")",
+                    of: self)
+            }
             inbox.finish()
             gate.close()
             ended.close()
@@ -116,7 +124,7 @@ actor PeerConnection {
                     first = channel
                     group.addTask { await self.serveFirst(channel) }
                 } else if link.applicationProtocol == .native {
-                    post(.admission(.channel))
+                    if !isReady { post(.admission(.channel)) }
                     group.addTask { await self.serveSession(channel) }
                 } else {
                     // "A second stream is never read" (spec/mew-wire.md §1.2).
@@ -167,7 +175,8 @@ actor PeerConnection {
         let exported =
             isNative ? try? await link.export(label: PairingDigits.label, byteCount: PairingDigits.byteCount) : nil
         return PairingWindow.Hello(
-            connection: number, node: node, name: greeting?.name, code: greeting?.code,
+            connection: number, node: node, name: greeting.flatMap { $0.name.isEmpty ? nil : $0.name },
+            code: greeting?.code,
             digits: exported.map(PairingDigits.text), source: PairingSource(await link.status().path))
     }
 
@@ -238,4 +247,17 @@ actor PeerConnection {
 /// What framing violations reset a stream with (spec/native-wire.md §1).
 enum FramingCode {
     static let violation: UInt64 = 0x103
+}
+
+extension LinkClosure {
+    /// For the log. A peer's reason is cleaned.
+    var sentence: String {
+        switch self {
+        case .local(let code): "we closed with code \(code.rawValue)"
+        case .peer(let code, let reason): "the peer closed with code \(code.rawValue) (\(reason.printable(limit: 120)))"
+        case .idle: "nothing was heard any more"
+        case .reset: "the peer had lost the connection"
+        case .transport(let reason): reason.printable(limit: 200)
+        }
+    }
 }
