@@ -25,10 +25,6 @@ extension SQLiteStore {
         }
     }
 
-    package func request(_ id: RequestID, of session: SessionID) throws(StoreError) -> RequestRow? {
-        try ask { reader throws(SQLiteError) in try reader.request(id, of: session) }
-    }
-
     package func receipt(_ operation: OperationID, of device: NodeID) throws(StoreError) -> ReceiptRow? {
         try ask { reader throws(SQLiteError) in try reader.receipt(operation, of: device) }
     }

@@ -95,11 +95,6 @@ struct StoreReader {
         }.compactMap { $0 }
     }
 
-    func request(_ id: RequestID, of session: SessionID) throws(SQLiteError) -> RequestRow? {
-        guard let number = try number(of: session) else { return nil }
-        return try requests("WHERE session=? AND id=?", [.integer(number), .text(id.description)]).first
-    }
-
     private func work(of number: Int64) throws(SQLiteError) -> [WorkRow] {
         try database.rows(
             "SELECT number, body, sum FROM work WHERE session=? ORDER BY number", [.integer(number)]

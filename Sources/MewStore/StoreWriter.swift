@@ -54,6 +54,7 @@ final class StoreWriter {
         case .endProcess(let id):
             try run("DELETE FROM processes WHERE session=?", [.integer(place(of: id).number)])
         case .putReceipt(let row): try put(row)
+        case .advanceReceipt(let key, let at, let body): try advance(key, at, body)
         case .putDevice(let row): try put(row)
         case .deleteDevice(let node): try run("DELETE FROM devices WHERE node=?", [.blob(node.bytes)])
         case .putGroup(let row): try put(row)
@@ -189,6 +190,15 @@ final class StoreWriter {
             INSERT INTO operations(device, highest) VALUES(?,?)
             ON CONFLICT(device) DO UPDATE SET highest=max(highest, excluded.highest)
             """, [.blob(row.device.bytes), .blob(row.operation.ulid.bytes)])
+    }
+
+    private func advance(_ key: OperationKey, _ at: WallTime, _ body: [UInt8]) throws(StoreWriteError) {
+        try run(
+            "UPDATE receipts SET at_ms=?, body=?, sum=? WHERE device=? AND operation=?",
+            [
+                .integer(at.milliseconds), .blob(body), .integer(Checksum.of(body)), .blob(key.device.bytes),
+                .blob(key.id.ulid.bytes),
+            ])
     }
 
     private func put(_ row: DeviceRow) throws(StoreWriteError) {

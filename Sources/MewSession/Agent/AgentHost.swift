@@ -52,6 +52,8 @@ public enum AgentHostError: Error, Hashable, Sendable {
     case tooLarge(bytes: Int)
     /// The session already has a process on record.
     case processRunning(AgentProcess)
+    /// More requests are open than people can answer.
+    case tooManyRequests
 }
 
 /// What a tool wants to do, for the question whether it may.

@@ -46,6 +46,8 @@ public struct SessionRecord: Record, Sendable, Equatable {
     /// The part that is being streamed.
     public var streamingPart: PartID?
     public var turn: RunningTurn?
+    /// The one process that may work for the session.
+    public var process: AgentProcess?
     /// The number of the next piece of waiting work.
     public var nextWork: UInt64
 
@@ -87,6 +89,7 @@ public struct SessionRecord: Record, Sendable, Equatable {
         transcriptUpTo = try f.required("transcript_up_to", old?.transcriptUpTo)
         streamingPart = try f.optional("streaming_part", old?.streamingPart)
         turn = try f.optional("turn", old?.turn)
+        process = try f.optional("process", old?.process)
         nextWork = try f.required("next_work", old?.nextWork)
     }
 
@@ -117,15 +120,20 @@ public struct RunningTurn: Record, Sendable, Equatable {
     public var startedAt: WallTime
     /// The prompt's operation, when a native client sent it.
     public var operation: OperationKey?
+    /// The event that told of the prompt.
+    public var promptSequence: SequenceNumber
     /// Whether the session is to be named after this turn.
     public var wantsTitle: Bool
     /// A notice that counts as a failure was shown.
     public var hasFailed: Bool
     /// Somebody asked to end it.
     public var isCancelling: Bool
+    /// What the session turns into when the turn is over.
+    public var nextPersona: String?
 
-    public init(id: TurnID, startedAt: WallTime, operation: OperationKey?, wantsTitle: Bool) {
-        (self.id, self.startedAt, self.operation, self.wantsTitle) = (id, startedAt, operation, wantsTitle)
+    public init(id: TurnID, startedAt: WallTime, operation: OperationKey?, prompt: WaitingPrompt) {
+        (self.id, self.startedAt, self.operation) = (id, startedAt, operation)
+        (promptSequence, wantsTitle) = (prompt.sequence, prompt.wantsTitle)
         (hasFailed, isCancelling) = (false, false)
     }
 
@@ -133,7 +141,9 @@ public struct RunningTurn: Record, Sendable, Equatable {
         id = try f.required("id", old?.id)
         startedAt = try f.required("started_at", old?.startedAt)
         operation = try f.optional("operation", old?.operation)
+        promptSequence = try f.required("prompt_at", old?.promptSequence)
         wantsTitle = try f.unless(false, "wants_title", old?.wantsTitle)
+        nextPersona = try f.optional("next_persona", old?.nextPersona)
         hasFailed = try f.unless(false, "failed", old?.hasFailed)
         isCancelling = try f.unless(false, "cancelling", old?.isCancelling)
     }

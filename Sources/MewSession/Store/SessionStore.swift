@@ -34,9 +34,6 @@ public protocol SessionStore: Sendable {
         of session: SessionID, before position: UInt64, limit: Int, maxBytes: Int
     ) async throws(StoreError) -> [MessageRow]
 
-    /// A request that is no longer among the remembered ones; nil when it never was or its session is gone.
-    func request(_ id: RequestID, of session: SessionID) async throws(StoreError) -> RequestRow?
-
     // MARK: Operations
 
     /// The receipt of one operation; nil when none is kept.

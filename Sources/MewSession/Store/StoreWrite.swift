@@ -24,6 +24,8 @@ public enum StoreWrite: Hashable, Sendable {
     // MARK: Operations
 
     case putReceipt(ReceiptRow)
+    /// Replaces what became of an operation that has a receipt.
+    case advanceReceipt(OperationKey, at: WallTime, body: [UInt8])
 
     // MARK: The rest
 

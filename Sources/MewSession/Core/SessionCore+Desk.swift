@@ -1,0 +1,192 @@
+import MewBase
+import MewWire
+
+// Requests of the agent and the answers of people (spec/mew-wire.md §4.7, §4.13, NEEDS N-40 … N-43).
+
+extension SessionCore {
+    // MARK: - Asking
+
+    mutating func ask(_ tool: ToolPermission, _ call: AgentCallID, _ moment: Moment) {
+        guard !runsUnasked(tool) else { return answer(call, .permission(.allowedByMode)) }
+        let content: Request.Content =
+            if let parent = tool.parentCall {
+                .subagentPermission(parentCallID: parent, toolName: tool.toolName, input: tool.input)
+            } else {
+                .permission(toolName: tool.toolName, input: tool.input)
+            }
+        ask(content, call: "", call, alert: .permissionNeeded, detail: tool.toolName, moment)
+    }
+
+    /// The modes that ask a model behave as `standard`, because there is none that could be asked.
+    private func runsUnasked(_ tool: ToolPermission) -> Bool {
+        if record.allowedTools.contains(tool.toolName) { return true }
+        switch (record.mode, tool.sensitivity) {
+        case (.dangerous, _), (_, .readOnly), (.permissive, .mutating): return true
+        case (.permissive, .dangerous): return false
+        case (.standard, .mutating), (.standard, .dangerous), (.auto, .mutating), (.auto, .dangerous),
+            (.autoPlus, .mutating), (.autoPlus, .dangerous):
+            return false
+        }
+    }
+
+    mutating func askForWorkspace(_ path: String, _ call: AgentCallID, _ moment: Moment) {
+        guard record.mode != .dangerous else { return answer(call, .permission(.allowedByMode)) }
+        ask(.workspacePermission(path: path), call: "", call, alert: nil, moment)
+    }
+
+    /// Registered, stored and only then shown.
+    mutating func ask(
+        _ content: Request.Content, call tool: CallID, _ call: AgentCallID, alert kind: AlertKind?,
+        detail: String? = nil, _ moment: Moment
+    ) {
+        guard let turn = record.turn, !turn.isCancelling else { return answer(call, .failed(.cancelled)) }
+        guard desk.open.count < RequestDesk.maxOpen else { return answer(call, .failed(.tooManyRequests)) }
+        let request = Request(
+            id: RequestID(moment.newID()), callID: tool, content: content, shown: content.shownText)
+        let entry = DeskEntry(request: request, turn: turn.id)
+        desk.open(entry)
+        save(entry)
+        waitingCalls[request.id] = call
+        emit(.request(request), moment)
+        if let kind { alert(kind, detail: detail, moment) }
+        tellAttention()
+    }
+
+    private mutating func save(_ entry: DeskEntry) {
+        step.writes.append(
+            .putRequest(
+                id, RequestRow(id: entry.request.id, body: entry.encoded(), isOpen: entry.closing == nil)))
+    }
+
+    // MARK: - Answering
+
+    mutating func take(_ answer: Answer, _ request: ClientRequest, _ moment: Moment) {
+        if request.link == .native, answer.shownDigest == nil {
+            return refuse(request, .digestMissing, "an answer names the digest of what was shown", moment)
+        }
+        let digest = request.link == .native ? answer.shownDigest : nil
+        switch desk.answer(answer, by: request.by, digest: digest) {
+        case .settled(let entry):
+            settle(entry, answer, moment)
+            verdict(.settled, entry, answer, request)
+            receive(request, .done, moment, staysWithSession: true)
+        case .repeated(let entry):
+            verdict(.repeated, entry, answer, request)
+            dismiss(answer.requestID, at: request)
+            receive(request, .done, moment, staysWithSession: true)
+        case .tooLate(let entry):
+            verdict(.tooLate, entry, answer, request)
+            decline(answer, request, .tooLate, Self.tooLateSentence(entry), moment)
+        case .notWhatWasShown:
+            verdict(.notWhatWasShown, nil, answer, request)
+            decline(answer, request, .notWhatWasShown, "the answer was for another text than the one asked", moment)
+        case .wrongKind:
+            verdict(.unknown, nil, answer, request)
+            decline(answer, request, .badInput, "this request wants another kind of answer", moment)
+        case .unknown:
+            verdict(.unknown, nil, answer, request)
+            decline(answer, request, .unknownRequest, "no such request", moment)
+        }
+    }
+
+    private mutating func settle(_ entry: DeskEntry, _ answer: Answer, _ moment: Moment) {
+        save(entry)
+        if case .permission(.allowSession) = answer.content, let tool = entry.request.content.toolName,
+            !record.allowedTools.contains(tool)
+        {
+            record.allowedTools.append(tool)
+            mustSave = true
+        }
+        if case .plan(true, _) = answer.content, case .planApproval(_, _, let persona) = entry.request.content,
+            offer.personas.contains(where: { $0.name == persona })
+        {
+            record.turn?.nextPersona = persona
+            mustSave = true
+        }
+        tellResolved(entry, moment)
+        tellAttention()
+        if let call = waitingCalls.removeValue(forKey: entry.request.id) {
+            self.answer(call, Self.reply(to: entry, answer))
+        }
+    }
+
+    private mutating func tellResolved(_ entry: DeskEntry, _ moment: Moment) {
+        let closing = entry.closing
+        emit(
+            .requestResolved(
+                .init(
+                    requestID: entry.request.id, outcome: closing?.outcome, by: closing?.by,
+                    decision: closing?.decision, bound: closing?.answer == nil ? nil : closing?.isBound)), moment)
+    }
+
+    private static func reply(to entry: DeskEntry, _ answer: Answer) -> AgentReply {
+        let by = entry.closing?.by
+        switch answer.content {
+        case .permission(.deny): return .permission(.denied(by: by))
+        case .permission(.allowOnce), .permission(.allowSession): return .permission(.allowed(by: by))
+        case .plan(let approved, let feedback): return .plan(approved ? .approved : .rejected(feedback: feedback))
+        case .goal(let accepted): return .goal(accepted: accepted)
+        case .questions(let answers):
+            let count = entry.request.content.questions?.count ?? answers.count
+            let missing = max(0, count - answers.count)
+            return .answers(answers.prefix(count) + [String](repeating: noAnswer, count: missing))
+        }
+    }
+
+    private static let noAnswer = "(no answer)"
+
+    // MARK: - Verdicts
+
+    private mutating func verdict(
+        _ outcome: AnswerOutcome, _ entry: DeskEntry?, _ answer: Answer, _ request: ClientRequest
+    ) {
+        guard let key = request.operation else { return }
+        let closing = outcome == .tooLate ? entry?.closing : nil
+        reply(
+            .answerVerdict(
+                .init(
+                    operation: key.id, requestID: answer.requestID, outcome: outcome, how: closing?.outcome,
+                    by: closing?.by, decision: closing?.decision)), to: request)
+    }
+
+    /// An answer that settles nothing. A stock client only wants its sheet to go away.
+    private mutating func decline(
+        _ answer: Answer, _ request: ClientRequest, _ code: ErrorCode, _ sentence: String, _ moment: Moment
+    ) {
+        guard request.operation == nil else { return refuse(request, code, sentence, moment) }
+        dismiss(answer.requestID, at: request)
+    }
+
+    private mutating func dismiss(_ id: RequestID, at request: ClientRequest) {
+        guard request.link == .stock else { return }
+        reply(.requestResolved(.init(requestID: id)), to: request)
+        reply(
+            .sessionAttentionChanged(
+                .init(
+                    sessionID: self.id, pendingPermissions: desk.pendingPermissions,
+                    pendingQuestions: desk.pendingQuestions)), to: request)
+    }
+
+    private static func tooLateSentence(_ entry: DeskEntry) -> String {
+        switch entry.closing?.outcome {
+        case .answered:
+            let decision = entry.closing?.decision.map { ", \($0)" } ?? ""
+            return "too late: answered by \(entry.closing?.by?.name ?? "another device")\(decision)"
+        case .cancelled: return "too late: the turn was cancelled"
+        case .turnEnded, nil: return "too late: the turn is over"
+        }
+    }
+
+    // MARK: - Closing
+
+    /// Ends every open request, everywhere, with one change of the counts (spec/mew-wire.md §4.6).
+    mutating func closeRequests(_ outcome: RequestOutcome, by: By?, _ moment: Moment) {
+        let closed = desk.closeAll(outcome, by: by)
+        for entry in closed {
+            save(entry)
+            tellResolved(entry, moment)
+            if let call = waitingCalls.removeValue(forKey: entry.request.id) { answer(call, .failed(.cancelled)) }
+        }
+        if !closed.isEmpty { tellAttention() }
+    }
+}

@@ -1,0 +1,92 @@
+internal import MewBase
+public import MewWire
+
+// How a session comes into memory: made new, or read from the store.
+
+/// Why a stored session cannot be used.
+public enum SessionLoadError: Error, Sendable, Equatable {
+    /// Its own row cannot be read; journal and messages may be whole.
+    case unreadableRecord(String)
+}
+
+extension SessionCore {
+    /// A new session. `created` must be part of the same commit as the operation that asked for it.
+    public init(creating id: SessionID, _ record: SessionRecord, offer: AgentOffer) {
+        self.id = id
+        self.record = record
+        self.offer = offer
+        desk = RequestDesk()
+        journal = Journal(epoch: record.epoch)
+        transcript = Transcript(session: id.ulid ?? ULID(high: 0, low: 0), model: record.model)
+        (work, guidance, lostEvents) = ([], [], 0)
+    }
+
+    /// The write that makes a new session exist.
+    public var created: StoreWrite { .putSession(row) }
+
+    /// A session as it was stored.
+    ///
+    /// - Parameter younger: the events after `record.transcriptUpTo`, oldest first, where `stored.events` does not reach that
+    ///   far back; see `missingEvents(in:)`.
+    public init(
+        loading stored: StoredSession, younger: [EventRow] = [], offer: AgentOffer, at moment: Moment
+    ) throws(SessionLoadError) {
+        id = stored.row.id
+        self.offer = offer
+        record = try Self.readRecord(stored.row)
+        desk = RequestDesk(stored.requests.compactMap { Self.decode($0.body) })
+        if stored.isSuspect { record.epoch = Epoch(moment.newID()) }
+        journal = Journal(
+            epoch: record.epoch, head: stored.headSequence, tail: stored.isSuspect ? [] : stored.events)
+        lostEvents = stored.lostEvents
+        transcript = Transcript(
+            session: stored.row.id.ulid ?? ULID(high: 0, low: 0), rows: stored.messages, count: stored.messageCount,
+            streamingPart: record.streamingPart, model: record.model)
+        let all = stored.work.compactMap { row in
+            Self.decode(row.body).map { Waiting(number: row.number, work: $0) }
+        }
+        work = all.filter { $0.work.task.guidance == nil }
+        guidance = all.filter { $0.work.task.guidance != nil }
+        replay(younger.isEmpty ? stored.events : younger)
+        mustSave = stored.isSuspect
+    }
+
+    /// From which event on `younger` is needed; nil when the loaded events reach back far enough.
+    public static func missingEvents(in stored: StoredSession) throws(SessionLoadError) -> SequenceNumber? {
+        let upTo = try readRecord(stored.row).transcriptUpTo
+        guard upTo < stored.headSequence, let first = stored.events.first?.sequence, upTo.next < first else {
+            return nil
+        }
+        return upTo
+    }
+
+    /// What the messages do not contain yet is applied to them again.
+    private mutating func replay(_ events: [EventRow]) {
+        for event in events where event.sequence > record.transcriptUpTo {
+            guard case .decoded(let frame) = DaemonFrame.decode(event.body, from: .native) else { continue }
+            transcript.apply(
+                frame.message, sequence: event.sequence, at: record.lastMessageAt ?? record.createdAt)
+            mustWriteMessages = true
+        }
+    }
+
+    private static func readRecord(_ row: SessionRow) throws(SessionLoadError) -> SessionRecord {
+        let json: JSON
+        do throws(JSONError) {
+            json = try JSON(parsing: row.body)
+        } catch {
+            throw .unreadableRecord("\(error)")
+        }
+        do throws(FieldError) {
+            return try SessionRecord.decode(json)
+        } catch {
+            throw .unreadableRecord("\(error)")
+        }
+    }
+
+    /// Nil for a record that cannot be read: it is left out, as one that the disk lost.
+    private static func decode<Value: WireValue>(_ body: [UInt8]) -> Value? {
+        guard let json = try? JSON(parsing: body) else { return nil }
+        return try? Value.decode(json)
+    }
+}

@@ -1,0 +1,125 @@
+import MewBase
+import MewWire
+
+// The beginning and the end of a turn (spec/mew-wire.md §4.4).
+
+extension SessionCore {
+    /// Started is durable before the agent hears of it.
+    mutating func start(_ prompt: WaitingPrompt, _ waiting: Waiting, _ moment: Moment) {
+        forget(work.removeFirst())
+        record.turn = RunningTurn(
+            id: prompt.turn, startedAt: moment.wall, operation: waiting.work.operation, prompt: prompt)
+        let client = workClients.removeValue(forKey: waiting.number)
+        advanceTurn(to: .started, nil, moment, client: client)
+        emit(
+            .sessionActivityChanged(.init(sessionID: id, activity: .running, turnID: prompt.turn)), moment)
+        step.effects.append(
+            .startTurn(
+                AgentTurn(
+                    session: id, turn: prompt.turn, text: prompt.text, attachments: prompt.attachments,
+                    guidance: takeGuidance(), directory: record.cwd, model: record.model,
+                    thinkingVariant: record.thinkingVariant, persona: record.persona)))
+    }
+
+    private mutating func advanceTurn(
+        to state: ReceiptState, _ result: TurnResult?, _ moment: Moment, client: ClientID? = nil
+    ) {
+        guard let turn = record.turn, let key = turn.operation else { return }
+        advance(
+            key,
+            DaemonMessage.Receipt(
+                operation: key.id, state: state, isRepeat: false, sessionID: id, sequence: turn.promptSequence,
+                turnID: turn.id, result: result, at: moment.wall), client: client)
+    }
+
+    // MARK: - The end
+
+    mutating func turnEnded(_ turn: TurnID, _ result: AgentResult, _ moment: Moment) {
+        guard record.turn?.id == turn else { return }
+        switch result {
+        case .completed:
+            endTurn(record.turn?.hasFailed == true ? .failed : .completed, note: nil, moment)
+        case .failed(let sentence):
+            endTurn(.failed, note: sentence, moment)
+        case .cancelled:
+            endTurn(.cancelled, note: "aborted", moment)
+        }
+    }
+
+    /// No agent of this session is alive. A turn that was started is over, and what waits may go on.
+    mutating func recover(_ moment: Moment) {
+        if record.process != nil { forgetProcess() }
+        if record.turn != nil { endTurn(.interrupted, note: Self.crashNote, moment) }
+        startNext(moment)
+    }
+
+    mutating func shutDown(_ moment: Moment) {
+        guard record.turn != nil else { return }
+        endTurn(.interrupted, note: Self.stopNote, moment)
+    }
+
+    static let crashNote = "interrupted: the daemon stopped in the middle of this turn; it was not run again"
+    static let stopNote = "interrupted: the daemon is shutting down"
+
+    private mutating func endTurn(_ result: TurnResult, note: String?, _ moment: Moment) {
+        guard let turn = record.turn else { return }
+        closeRequests(result == .cancelled ? .cancelled : .turnEnded, by: nil, moment)
+        closeOpenParts(because: note ?? "the turn is over", moment)
+        if let note { emit(.errorEvent(.init(message: note)), moment) }
+        let hasFailed = turn.hasFailed || result != .completed
+        advanceTurn(to: .done, result, moment)
+        record.turn = nil
+        record.lastTurnFailed = hasFailed
+        record.lastMessageAt = moment.wall
+        mustSave = true
+        tellEnd(of: turn, hasFailed: hasFailed, moment)
+        if let persona = turn.nextPersona {
+            emit(.personaSwitchRequested(.init(name: persona)), moment)
+            use(persona: persona, moment)
+        }
+        if result != .interrupted { startNext(moment) }
+    }
+
+    private mutating func tellEnd(of turn: RunningTurn, hasFailed: Bool, _ moment: Moment) {
+        emit(.sessionActivityChanged(.init(sessionID: id, activity: .idle, turnID: turn.id)), moment)
+        if var usage = record.usage {
+            usage.turns += 1
+            record.usage = usage
+            emit(
+                .sessionUsageChanged(.init(sessionID: id, usage: usage, contextTokens: record.contextTokens)),
+                moment)
+        }
+        alert(hasFailed ? .turnFailed : .turnComplete, moment)
+        if turn.wantsTitle, !hasFailed, record.title == nil, let first = record.firstMessage {
+            setTitle(Self.title(from: first), moment)
+        }
+    }
+
+    /// Parts that the agent left open: nobody will close them any more.
+    private mutating func closeOpenParts(because reason: String, _ moment: Moment) {
+        if let part = transcript.reducer.streamingPart { emit(.provider(.init(event: .partEnd(part))), moment) }
+        for var part in openCalls {
+            guard case .toolCall(var call) = part.content else { continue }
+            let start = call.state.time.start
+            call.state = ToolState(
+                input: call.state.input, phase: .error(reason), time: ToolTime(start: start, end: moment.wall))
+            part.content = .toolCall(call)
+            emit(.partUpdated(.init(partID: part.id, part: part)), moment)
+            emit(.toolEnd(.init(callID: call.callID, succeeded: false)), moment)
+        }
+    }
+
+    /// Calls of the last messages that neither completed nor failed.
+    private var openCalls: [Part] {
+        transcript.messages.suffix(Self.openCallWindow).flatMap(\.parts).filter { part in
+            guard case .toolCall(let call) = part.content else { return false }
+            switch call.state.phase {
+            case .pending, .running: return true
+            case .completed, .error: return false
+            }
+        }
+    }
+
+    /// Rounds of one turn whose calls may still be open: tools run in the round that called them.
+    private static let openCallWindow = 16
+}

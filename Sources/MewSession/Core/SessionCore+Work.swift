@@ -1,0 +1,210 @@
+import MewBase
+import MewWire
+
+// What waits until the session is free, and what happens when it is.
+
+extension SessionCore {
+    mutating func hasRoomToWait(_ request: ClientRequest, _ moment: Moment) -> Bool {
+        guard work.count >= Self.maxWaiting else { return true }
+        refuse(
+            request, .busy, "\(work.count) prompts and commands wait already; wait for one to finish", moment)
+        return false
+    }
+
+    mutating func nextWorkNumber() -> UInt64 {
+        defer { record.nextWork += 1 }
+        mustSave = true
+        return record.nextWork
+    }
+
+    mutating func add(_ task: PendingWork.Task, _ request: ClientRequest) {
+        let number = nextWorkNumber()
+        let waiting = PendingWork(task: task, operation: request.operation, by: request.by)
+        work.append(Waiting(number: number, work: waiting))
+        workClients[number] = request.client
+        step.writes.append(.putWork(id, WorkRow(number: number, body: waiting.encoded())))
+    }
+
+    /// It waits no more.
+    mutating func forget(_ waiting: Waiting) {
+        step.writes.append(.removeWork(id, number: waiting.number))
+        mustSave = true
+    }
+
+    /// Tells the one who asked what became of waiting work.
+    mutating func settle(
+        _ waiting: Waiting, _ state: ReceiptState, _ moment: Moment, result: TurnResult? = nil,
+        code: ErrorCode? = nil, sentence: String? = nil
+    ) {
+        let client = workClients.removeValue(forKey: waiting.number)
+        let prompt = waiting.work.task.prompt
+        guard let key = waiting.work.operation else {
+            guard state == .refused, let sentence, let client else { return }
+            step.effects.append(
+                .send(SessionMessage(.error(.init(message: sentence, code: code)), isReply: true), to: .client(client)))
+            return
+        }
+        advance(
+            key,
+            DaemonMessage.Receipt(
+                operation: key.id, state: state, isRepeat: false, sessionID: id, sequence: prompt?.sequence,
+                turnID: prompt?.turn, result: result, code: code, message: sentence, at: moment.wall),
+            client: client)
+    }
+
+    // MARK: - Switches and commands of clients
+
+    mutating func take(_ switching: ClientMessage.SwitchModel, _ request: ClientRequest, _ moment: Moment) {
+        let model = ModelName(provider: switching.provider, model: switching.model)
+        guard offers(model) else {
+            return refuse(
+                request, .badInput, "failed to switch model: \(record.agent) does not offer \(model)", moment)
+        }
+        wait(.switchModel(model), request, moment)
+    }
+
+    mutating func take(
+        _ setting: ClientMessage.SetThinkingVariant, _ request: ClientRequest, _ moment: Moment
+    ) {
+        let variant = setting.variant == "" || setting.variant == "none" ? nil : setting.variant
+        guard variant == nil || offers(variant: variant ?? "") else {
+            return refuse(
+                request, .badInput,
+                "failed to set thinking variant: the model has no variant \(variant ?? "")", moment)
+        }
+        wait(.setThinkingVariant(variant), request, moment)
+    }
+
+    mutating func take(_ switching: ClientMessage.SwitchPersona, _ request: ClientRequest, _ moment: Moment) {
+        guard offer.personas.contains(where: { $0.name == switching.name }) else {
+            return refuse(request, .badInput, "unknown persona: \(switching.name)", moment)
+        }
+        wait(.switchPersona(switching.name), request, moment)
+    }
+
+    mutating func take(_ command: ClientMessage.SlashCommand, _ request: ClientRequest, _ moment: Moment) {
+        let name = command.command.split(separator: " ", maxSplits: 1).first.map(String.init) ?? ""
+        switch name {
+        case "/clear": wait(.clear, request, moment)
+        case "/compact": wait(.compact, request, moment)
+        case _ where Self.clientCommands.contains(name): receive(request, .done, moment)
+        default:
+            reply(.slashResult(.init(text: "unknown command \(name)")), to: request)
+            receive(request, .done, moment)
+        }
+    }
+
+    /// Commands that clients carry out themselves; a daemon is silent about them (spec/mew-wire.md §4.9).
+    private static let clientCommands: Set<String> = [
+        "/todo", "/cost", "/help", "/model", "/thinking", "/persona", "/permissions", "/quit", "/sessions", "/resume",
+        "/rewind", "/mouse", "/theme", "/web", "/yield", "/autotitle", "/autosummary",
+    ]
+
+    private mutating func wait(_ task: PendingWork.Task, _ request: ClientRequest, _ moment: Moment) {
+        guard hasRoomToWait(request, moment) else { return }
+        receive(request, .stored, moment)
+        add(task, request)
+        startNext(moment)
+    }
+
+    private func offers(_ model: ModelName) -> Bool {
+        offer.models.contains { $0.provider == model.provider && $0.model == model.model }
+    }
+
+    private func offers(variant: String) -> Bool {
+        guard let model = record.model,
+            let info = offer.models.first(where: { $0.provider == model.provider && $0.model == model.model })
+        else { return false }
+        if info.thinkingVariants.contains(where: { $0.name == variant }) { return true }
+        guard variant.hasPrefix("budget:"), let tokens = Int64(variant.dropFirst(7)), let budget = info.thinkingBudget
+        else { return false }
+        return (budget.min...max(budget.min, budget.max)).contains(tokens)
+    }
+
+    // MARK: - The next piece
+
+    /// Does what waits, in order, until something takes time.
+    mutating func startNext(_ moment: Moment) {
+        while isIdle, let waiting = work.first {
+            switch waiting.work.task {
+            case .prompt(let prompt): start(prompt, waiting, moment)
+            case .switchModel(let model): finish(waiting, moment) { $0.use(model, moment) }
+            case .setThinkingVariant(let variant): finish(waiting, moment) { $0.use(variant: variant, moment) }
+            case .switchPersona(let name): finish(waiting, moment) { $0.use(persona: name, moment) }
+            case .clear: run(.forget)
+            case .compact: run(.compact)
+            case .guide: forgetFirst()
+            }
+        }
+    }
+
+    private mutating func forgetFirst() {
+        forget(work.removeFirst())
+    }
+
+    private mutating func finish(_ waiting: Waiting, _ moment: Moment, _ change: (inout Self) -> Void) {
+        forgetFirst()
+        change(&self)
+        settle(waiting, .done, moment)
+    }
+
+    private mutating func use(_ model: ModelName, _ moment: Moment) {
+        record.model = model
+        transcript.use(model)
+        emit(.modelSwitched(.init(provider: model.provider, model: model.model)), moment)
+        if let variant = record.thinkingVariant, !offers(variant: variant) { record.thinkingVariant = nil }
+        emit(.thinkingVariantChanged(.init(variant: record.thinkingVariant)), moment)
+    }
+
+    private mutating func use(variant: String?, _ moment: Moment) {
+        record.thinkingVariant = variant
+        emit(.thinkingVariantChanged(.init(variant: variant)), moment)
+    }
+
+    mutating func use(persona: String, _ moment: Moment) {
+        record.persona = persona
+        mustSave = true
+        emit(.personaSwitched(.init(name: persona)), moment)
+    }
+
+    // MARK: - Commands that the agent carries out
+
+    private mutating func run(_ command: SessionCommand) {
+        isCommandRunning = true
+        step.effects.append(.runCommand(command))
+    }
+
+    mutating func commandEnded(_ isDone: Bool, _ moment: Moment) {
+        guard isCommandRunning, let waiting = work.first else { return }
+        isCommandRunning = false
+        forgetFirst()
+        let text: String
+        switch waiting.work.task {
+        case .clear:
+            clear(moment)
+            text = "context cleared"
+        case .compact:
+            text = isDone ? "compaction done" : "this agent has nothing to compact"
+        case .prompt, .guide, .switchModel, .setThinkingVariant, .switchPersona:
+            return
+        }
+        if let client = workClients[waiting.number] {
+            step.effects.append(
+                .send(SessionMessage(.slashResult(.init(text: text)), isReply: true), to: .client(client)))
+        }
+        settle(waiting, .done, moment)
+        startNext(moment)
+    }
+
+    private mutating func clear(_ moment: Moment) {
+        record.history = HistoryID(moment.newID())
+        record.contextTokens = nil
+        emit(.sessionCleared, moment)
+        step.writes.append(.clearMessages(id))
+        mustWriteMessages = true
+    }
+}
+
+extension ModelName: CustomStringConvertible {
+    public var description: String { "\(provider)/\(model)" }
+}

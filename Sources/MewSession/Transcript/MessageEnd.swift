@@ -1,0 +1,74 @@
+import MewWire
+
+extension Message {
+    /// The end of a message that is too large to be sent whole: its last parts, the first of them cut at its beginning.
+    func end(within maxBytes: Int) -> Message {
+        var rest = self
+        while rest.parts.count > 1, rest.encoded().count > maxBytes { rest.parts.removeFirst() }
+        guard let part = rest.parts.first else { return rest }
+        let excess = rest.encoded().count - maxBytes
+        if excess > 0 { rest.parts[0] = part.end(cutting: excess) }
+        return rest
+    }
+}
+
+extension Part {
+    /// The part with at least `excess` encoded bytes less, as far as its texts allow. What stands before the cut becomes `…`.
+    fileprivate func end(cutting excess: Int) -> Part {
+        var part = self
+        switch content {
+        case .text(var text):
+            text.text = text.text.end(cutting: excess)
+            part.content = .text(text)
+        case .reasoning(var reasoning):
+            reasoning.text = reasoning.text.end(cutting: excess)
+            part.content = .reasoning(reasoning)
+        case .toolCall(var call):
+            call.state = call.state.end(cutting: excess)
+            part.content = .toolCall(call)
+        case .file, .toolResult, .compaction:
+            break
+        }
+        return part
+    }
+}
+
+extension ToolState {
+    fileprivate func end(cutting excess: Int) -> ToolState {
+        var state = self
+        switch phase {
+        case .running(let output):
+            state.phase = .running(output: output.end(cutting: excess))
+        case .completed(var completed):
+            // Pictures and diffs first: the output tells how it ended.
+            completed.images = []
+            completed.diff = nil
+            completed.metadata = nil
+            let saved = encodedSize - ToolState(input: input, phase: .completed(completed), time: time).encodedSize
+            completed.output = completed.output.end(cutting: max(0, excess - saved))
+            state.phase = .completed(completed)
+        case .error(let text):
+            state.phase = .error(text.end(cutting: excess))
+        case .pending:
+            break
+        }
+        return state
+    }
+
+    private var encodedSize: Int { encoded().count }
+}
+
+extension String {
+    /// The end of the text, whole characters, so that its encoding has at least `excess` bytes less.
+    fileprivate func end(cutting excess: Int) -> String {
+        guard excess > 0 else { return self }
+        var saved = -"…".utf8.count
+        var index = startIndex
+        while index < endIndex, saved < excess {
+            // An escaped character is longer on the wire than here: counting it as one byte cuts a little too much, never too little.
+            saved += self[index].utf8.count
+            index = self.index(after: index)
+        }
+        return "…" + self[index...]
+    }
+}

@@ -1,0 +1,152 @@
+import MewBase
+import MewWire
+
+/// The newest messages of a session as the daemon keeps them in memory: enough for every first screen. Older ones are in the store.
+///
+/// Pure value. Positions count all messages of the session since it was last cleared, from 0.
+struct Transcript: Sendable {
+    /// A stock phone gets all of these at once and never asks for more, so they are many; nobody else needs more than 64 KiB.
+    static let keptMessages = 200
+    /// Half a second of a link of 16 Mbit/s, and far below the 8 MiB that no frame may exceed.
+    static let keptBytes = 1 << 20
+    /// The first screen (spec/native-wire.md, DESIGN §8).
+    static let firstPageBytes = 64 << 10
+    /// Stock pages.
+    static let firstPageMessages = 24
+
+    private(set) var reducer: TranscriptReducer
+    /// Encoded size of each message when it was last written; 0 before.
+    private var sizes: [Int]
+    /// Indices of messages that changed since they were last written.
+    private var dirty: Set<Int> = []
+    private(set) var firstPosition: UInt64
+
+    init(session: ULID, model: ModelName?) {
+        reducer = TranscriptReducer(session: session, model: model)
+        sizes = []
+        firstPosition = 0
+    }
+
+    /// - Parameter rows: the newest messages as they were stored, oldest first; those that cannot be read are left out.
+    init(session: ULID, rows: [MessageRow], count: UInt64, streamingPart: PartID?, model: ModelName?) {
+        var messages: [Message] = []
+        sizes = []
+        for row in rows {
+            guard let message = Self.decode(row.body) else { continue }
+            messages.append(message)
+            sizes.append(row.body.count)
+        }
+        reducer = TranscriptReducer(
+            session: session, messages: messages, streamingPart: streamingPart, model: model)
+        firstPosition = count - min(count, UInt64(messages.count))
+    }
+
+    static func decode(_ body: [UInt8]) -> Message? {
+        guard let json = try? JSON(parsing: body) else { return nil }
+        return try? Message.decode(json)
+    }
+
+    var messages: [Message] { reducer.messages }
+    /// The position that the next message will have.
+    var count: UInt64 { firstPosition + UInt64(messages.count) }
+
+    mutating func apply(_ message: DaemonMessage, sequence: SequenceNumber, at: WallTime) {
+        let before = messages.count
+        switch reducer.apply(message, sequence: sequence, at: at) {
+        case .nothing, .prepended: break
+        case .message(let index):
+            sizes += [Int](repeating: 0, count: messages.count - before)
+            dirty.insert(index)
+        case .everything:
+            sizes = [Int](repeating: 0, count: messages.count)
+            dirty = Set(messages.indices)
+            firstPosition = 0
+        }
+    }
+
+    mutating func add(_ message: Message) {
+        reducer.add(message)
+        sizes.append(0)
+        dirty.insert(messages.count - 1)
+    }
+
+    /// Changes the newest message, which must exist.
+    mutating func addParts(_ parts: [Part]) {
+        guard let index = messages.indices.last, !parts.isEmpty else { return }
+        var message = messages[index]
+        message.parts += parts
+        reducer.replaceLast(with: message)
+        dirty.insert(index)
+    }
+
+    mutating func use(_ model: ModelName?) {
+        reducer.model = model
+    }
+
+    /// The rows of all messages that changed since the last call; then forgets the oldest beyond what is kept.
+    mutating func takeChanges() -> [MessageRow] {
+        let rows = dirty.sorted().map { index in
+            let body = messages[index].encoded()
+            sizes[index] = body.count
+            return MessageRow(
+                position: firstPosition + UInt64(index), sequence: messages[index].sequence ?? .zero, body: body)
+        }
+        dirty = []
+        trim()
+        return rows
+    }
+
+    private mutating func trim() {
+        var bytes = sizes.reduce(0, +)
+        var excess = max(0, messages.count - Self.keptMessages)
+        bytes -= sizes.prefix(excess).reduce(0, +)
+        while bytes > Self.keptBytes, excess < messages.count - 1 {
+            bytes -= sizes[excess]
+            excess += 1
+        }
+        guard excess > 0 else { return }
+        reducer.removeFirst(excess)
+        sizes.removeFirst(excess)
+        firstPosition += UInt64(excess)
+    }
+
+    // MARK: - Pages
+
+    struct Page: Sendable {
+        var messages: [Message]
+        /// The position of its first message; nil when there is nothing before it.
+        var nextCursor: UInt64?
+        /// Left out of `messages`: it is streamed again from its start.
+        var openPart: Part?
+    }
+
+    /// The newest whole messages within the limits; at least one, the end of it when it is larger.
+    func newest(maxMessages: Int, maxBytes: Int) -> Page {
+        var page: [Message] = []
+        var openPart: Part?
+        var bytes = 0
+        var first = messages.count
+        while first > 0, page.count < maxMessages {
+            let (message, open) = withoutStreamingPart(messages[first - 1])
+            let size = message.encoded().count
+            guard page.isEmpty || bytes + size <= maxBytes else { break }
+            bytes += size
+            first -= 1
+            if let open { openPart = open }
+            if open != nil, message.parts.isEmpty { continue }
+            page.append(size > maxBytes ? message.end(within: maxBytes) : message)
+        }
+        let position = firstPosition + UInt64(first)
+        return Page(
+            messages: page.reversed(), nextCursor: position == 0 ? nil : position, openPart: openPart)
+    }
+
+    private func withoutStreamingPart(_ message: Message) -> (Message, Part?) {
+        guard let id = reducer.streamingPart, let index = message.parts.lastIndex(where: { $0.id == id }) else {
+            return (message, nil)
+        }
+        var rest = message
+        let part = rest.parts.remove(at: index)
+        return (rest, part)
+    }
+}
