@@ -148,6 +148,12 @@ package final class SessionClient: Sendable {
         frame.encoded(for: link).map { push($0, kind) } ?? .queued
     }
 
+    /// The channel is gone.
+    var isEnded: Bool { state.withLock { $0.isEnded } }
+
+    /// A gap was made that is not closed yet.
+    var isSilent: Bool { state.withLock { $0.queue.isSilent } }
+
     /// What the client says it is.
     func identify(as kind: ClientKind) {
         state.withLock { $0.kind = kind }

@@ -20,7 +20,7 @@ extension SessionCore {
         lastClientNumber += 1
         clientNumbers[client.id] = ClientNumber(lastClientNumber)
         clients.append(client)
-        step.effects.append(.restart(client.id, isNewSession: true))
+        step.effects.append(.admit(client.id))
         let first = isNew ? First.nothing : first(after: after, epoch: epoch)
         stream(.sessionReady(ready(for: client, first, after: after)), to: client)
         give(first, to: client)
@@ -130,6 +130,7 @@ extension SessionCore {
         tell(.clientDetached(.init(client: number)), .attached)
         clients.removeAll { $0.id == client }
         workClients = workClients.filter { $0.value != client }
+        step.effects.append(.release(client))
         step.effects.append(.listingChanged)
     }
 
@@ -137,7 +138,7 @@ extension SessionCore {
 
     mutating func resume(_ client: ClientID, after: SequenceNumber) {
         guard let client = clients.first(where: { $0.id == client }) else { return }
-        step.effects.append(.restart(client.id, isNewSession: false))
+        step.effects.append(.restart(client.id))
         let first: First
         if let events = journal.replay(after: after, epoch: journal.epoch) {
             first = .replay(events, after: after)
@@ -151,7 +152,7 @@ extension SessionCore {
     /// A stock client cannot ask: it gets history and open requests once its queue is drained.
     mutating func catchUp(_ client: ClientID) {
         guard let client = clients.first(where: { $0.id == client }) else { return }
-        step.effects.append(.restart(client.id, isNewSession: false))
+        step.effects.append(.restart(client.id))
         giveSnapshot(to: client)
         giveOpenRequests(to: client)
     }

@@ -46,9 +46,9 @@ extension SessionCore {
         }
     }
 
-    /// No agent of this session is alive. A turn that was started is over, and what waits may go on.
-    mutating func recover(_ moment: Moment) {
-        if record.process != nil { forgetProcess() }
+    /// A turn that was started when the daemon died is over, and what waits may go on.
+    mutating func recover(isAgentGone: Bool, _ moment: Moment) {
+        if isAgentGone, record.process != nil { forgetProcess() }
         if record.turn != nil { endTurn(.interrupted, note: Self.crashNote, moment) }
         startNext(moment)
     }

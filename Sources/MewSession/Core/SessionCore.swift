@@ -87,7 +87,7 @@ public struct SessionCore: Sendable {
         case .agent(let call, let what, let turn): handle(what, call, turn, moment)
         case .turnEnded(let turn, let result): turnEnded(turn, result, moment)
         case .commandEnded(let isDone): commandEnded(isDone, moment)
-        case .recovered: recover(moment)
+        case .recovered(let isAgentGone): recover(isAgentGone: isAgentGone, moment)
         case .shutDown: shutDown(moment)
         case .revoked(let device): revoke(device, moment)
         }

@@ -18,8 +18,9 @@ public enum SessionInput: Sendable {
     case turnEnded(TurnID, AgentResult)
     /// `/clear` or `/compact` was carried out; false when the agent cannot.
     case commandEnded(isDone: Bool)
-    /// The session was loaded and no agent of it is alive: settle what a crash left behind.
-    case recovered
+    /// The session was loaded: settle what a crash left behind. `isAgentGone`: no process of it is alive; otherwise none is
+    /// started until the recorded one is gone.
+    case recovered(isAgentGone: Bool)
     /// The daemon goes away in order: the turn is over, what waits stays.
     case shutDown
     /// The device may no longer do anything.

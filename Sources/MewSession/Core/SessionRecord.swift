@@ -7,6 +7,8 @@ public struct SessionRecord: Record, Sendable, Equatable {
     public var createdAt: WallTime
     /// Nil is the home directory of the daemon's user.
     public var cwd: String?
+    /// `cwd` with all links resolved; sessions of one project have equal ones.
+    public var workspacePath: String?
     /// The name of its agent; fixed.
     public var agent: String
     public var model: ModelName?
@@ -52,10 +54,11 @@ public struct SessionRecord: Record, Sendable, Equatable {
     public var nextWork: UInt64
 
     public init(
-        createdAt: WallTime, cwd: String?, agent: String, model: ModelName?, persona: String?, group: GroupID?,
-        epoch: Epoch, history: HistoryID
+        createdAt: WallTime, cwd: String?, workspacePath: String? = nil, agent: String, model: ModelName? = nil,
+        persona: String? = nil, group: GroupID? = nil, epoch: Epoch, history: HistoryID
     ) {
-        (self.createdAt, self.cwd, self.agent, self.model) = (createdAt, cwd, agent, model)
+        (self.createdAt, self.cwd, self.workspacePath) = (createdAt, cwd, workspacePath)
+        (self.agent, self.model) = (agent, model)
         (self.persona, self.group, self.epoch, self.history) = (persona, group, epoch, history)
         (mode, allowedTools, isArchived, isPinned, lastTurnFailed) = (.standard, [], false, false, false)
         (todos, flaggedFiles, transcriptUpTo, nextWork) = ([], [], .zero, 1)
@@ -64,6 +67,7 @@ public struct SessionRecord: Record, Sendable, Equatable {
     package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
         createdAt = try f.required("created_at", old?.createdAt)
         cwd = try f.optional("cwd", old?.cwd)
+        workspacePath = try f.optional("workspace_path", old?.workspacePath)
         agent = try f.required("agent", old?.agent)
         model = try f.optional("model", old?.model)
         thinkingVariant = try f.optional("thinking_variant", old?.thinkingVariant)

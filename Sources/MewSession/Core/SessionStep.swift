@@ -16,8 +16,12 @@ public enum SessionEffect: Sendable {
     case send(SessionMessage, to: Audience)
     /// Journalled events to one client, as they were stored; the first has the number `from`.
     case replay([[UInt8]], from: SequenceNumber, to: ClientID)
-    /// The client's queue takes the stream in again; precedes what it missed.
-    case restart(ClientID, isNewSession: Bool)
+    /// From here on the client gets what goes to all who are attached; precedes what it missed.
+    case admit(ClientID)
+    /// The client's queue takes the stream in again after a gap; precedes what it missed.
+    case restart(ClientID)
+    /// The client gets nothing more.
+    case release(ClientID)
     /// An operation's receipt is on the disk: remember it, and tell its device.
     case receipt(DaemonMessage.Receipt, OperationKey, client: ClientID?)
     /// Read an older page of messages and send it to the client.

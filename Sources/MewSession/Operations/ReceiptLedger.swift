@@ -43,6 +43,9 @@ public struct ReceiptLedger: Sendable {
         }
     }
 
+    /// Stands for the content of an operation that is settled before it was seen; no hash is empty.
+    public static let settling: [UInt8] = []
+
     /// Receipts remembered per device; older ones are asked of the store. People repeat what they did last.
     public static let rememberedPerDevice = 256
     /// Devices remembered. A household has a handful; the bound is for one that pairs for ever.
@@ -57,7 +60,9 @@ public struct ReceiptLedger: Sendable {
         guard var device = devices[key.device] else { return .needsBounds }
         if let entry = device.entries[key.id] {
             switch entry {
-            case .underWay(let known): return known == content ? .underWay : .refused(.opConflict)
+            case .underWay(let known):
+                let mayBecomeKnown = known == content || known == Self.settling || content == Self.settling
+                return mayBecomeKnown ? .underWay : .refused(.opConflict)
             case .kept(let known, let receipt): return Self.verdict(known, content, receipt)
             case .absent: break
             }

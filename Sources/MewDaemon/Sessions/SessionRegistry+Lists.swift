@@ -1,0 +1,189 @@
+import MewBase
+import MewHost
+import MewIdentity
+import MewSession
+import MewWire
+
+// Lists, groups, projects, settings and questions about operations.
+
+extension SessionRegistry {
+    static let autoSummary: SettingName = "sessions.auto_summary_off"
+    static let pinnedPrefix: SettingName = "project.pinned:"
+
+    // MARK: - Lists
+
+    /// More lines fit neither a screen nor a frame.
+    private static let maxListed = 4_096
+
+    /// - Parameter isNative: stock clients do not see sessions in which nothing was said (spec/mew-wire.md §4.11).
+    private func sessionList(isNative: Bool) -> DaemonMessage.SessionList {
+        let known = Set(groups.map(\.id))
+        let lines = listings.values
+            .filter { isNative || $0.firstMessage != nil }
+            .sorted {
+                ($0.lastMessageAt ?? $0.createdAt, $0.sessionID.text) > (
+                    $1.lastMessageAt ?? $1.createdAt, $1.sessionID.text
+                )
+            }
+            .prefix(Self.maxListed)
+            .map { line in
+                var line = line
+                if let group = line.groupID, !known.contains(group) { line.groupID = nil }
+                return line
+            }
+        return DaemonMessage.SessionList(sessions: lines)
+    }
+
+    var groupList: DaemonMessage.GroupList {
+        DaemonMessage.GroupList(
+            groups: groups.map { GroupInfo(id: $0.id, name: $0.name, color: $0.color, order: $0.order) })
+    }
+
+    var modelList: DaemonMessage.ModelList {
+        DaemonMessage.ModelList(
+            models: environment.agents.flatMap(\.models)
+                .sorted { ($0.provider, $0.model) < ($1.provider, $1.model) })
+    }
+
+    var agentList: DaemonMessage.AgentList {
+        DaemonMessage.AgentList(agents: environment.agents.map(\.name), standard: environment.agents.first?.name)
+    }
+
+    func sendLists(to client: SessionClient, ref: String? = nil) {
+        client.restart(isNewSession: false)
+        tell(client, .sessionList(sessionList(isNative: client.link == .native)), ref)
+        tell(client, .groupList(groupList), ref)
+    }
+
+    /// The set of sessions is another one, and no message tells which is gone.
+    func broadcastLists() {
+        for client in directory.everyone {
+            tell(client, .sessionList(sessionList(isNative: client.link == .native)), nil)
+        }
+    }
+
+    /// The phone does not ask again after a change (spec/mew-wire.md §5.8).
+    func refreshPhones() {
+        for client in directory.everyone where client.role == .stock && client.kind == .mobile {
+            tell(client, .sessionList(sessionList(isNative: false)), nil)
+        }
+    }
+
+    // MARK: - Projects
+
+    var projectList: DaemonMessage.ProjectList {
+        let uses = listings.values.compactMap { line in
+            line.workspacePath.map { ProjectUse(path: $0, lastUsed: line.lastMessageAt ?? line.createdAt) }
+        }
+        var projects = ProjectInfo.all(in: uses)
+        for index in projects.indices { projects[index].pinned = pinnedProjects.contains(projects[index].path) }
+        return DaemonMessage.ProjectList(projects: projects)
+    }
+
+    func pinProject(
+        _ pin: ClientMessage.PinProject, _ request: ClientRequest, _ client: SessionClient
+    ) async {
+        guard listings.values.contains(where: { $0.workspacePath == pin.path }) else {
+            return await refuse(request, .badInput, "unknown workspace: \(pin.path)", client)
+        }
+        let name = SettingName(Self.pinnedPrefix.text + pin.path)
+        guard await conclude(request, client, [.putSetting(name, pin.pinned ? "1" : nil)]) else { return }
+        if pin.pinned { pinnedProjects.insert(pin.path) } else { pinnedProjects.remove(pin.path) }
+        // Marked R or A by its own type only; after pinning it is for everyone.
+        broadcast(.projectList(projectList))
+    }
+
+    // MARK: - Groups
+
+    private static let maxGroups = 256
+    private static let maxGroupNameCharacters = 100
+
+    func changeGroups(_ message: ClientMessage, _ request: ClientRequest, _ client: SessionClient) async {
+        switch message {
+        case .createGroup(let new): await createGroup(new, request, client)
+        case .updateGroup(let new): await updateGroup(new, request, client)
+        case .deleteGroup(let old): await deleteGroup(old.groupID, request, client)
+        default: break
+        }
+    }
+
+    private func createGroup(
+        _ new: ClientMessage.CreateGroup, _ request: ClientRequest, _ client: SessionClient
+    ) async {
+        guard groups.count < Self.maxGroups, isGroupName(new.name) else {
+            return await refuse(
+                request, .badInput,
+                "failed to create group: a name has 1 to \(Self.maxGroupNameCharacters) characters, and there are at "
+                    + "most \(Self.maxGroups) groups", client)
+        }
+        let row = GroupRow(
+            id: GroupID(environment.ids.next(milliseconds: environment.wallClock.millisecondsSinceEpoch)),
+            name: new.name, color: new.color, order: (groups.map(\.order).max() ?? 0) &+ (groups.isEmpty ? 0 : 1))
+        guard await conclude(request, client, [.putGroup(row)]) else { return }
+        groups.append(row)
+        broadcast(.groupsChanged(groupList))
+    }
+
+    private func isGroupName(_ name: String) -> Bool {
+        (1...Self.maxGroupNameCharacters).contains(name.count)
+    }
+
+    private func updateGroup(
+        _ new: ClientMessage.UpdateGroup, _ request: ClientRequest, _ client: SessionClient
+    ) async {
+        guard let old = groups.first(where: { $0.id == new.groupID }), new.name.map(isGroupName) ?? true else {
+            return await refuse(request, .badInput, "session group not found", client)
+        }
+        let row = GroupRow(
+            id: old.id, name: new.name ?? old.name, color: new.color ?? old.color, order: new.order ?? old.order)
+        guard await conclude(request, client, [.putGroup(row)]) else { return }
+        groups = groups.map { $0.id == row.id ? row : $0 }.sorted { $0.order < $1.order }
+        broadcast(.groupsChanged(groupList))
+    }
+
+    private func deleteGroup(_ id: GroupID, _ request: ClientRequest, _ client: SessionClient) async {
+        guard groups.contains(where: { $0.id == id }) else {
+            return await refuse(request, .badInput, "session group not found", client)
+        }
+        guard await conclude(request, client, [.deleteGroup(id)]) else { return }
+        groups.removeAll { $0.id == id }
+        broadcast(.groupsChanged(groupList))
+        for line in listings.values.sorted(by: { $0.sessionID.text < $1.sessionID.text }) where line.groupID == id {
+            guard case .success(let runner) = await runner(for: line.sessionID) else { continue }
+            let leave = ClientRequest(
+                .assignSessionGroup(.init(sessionID: line.sessionID)), client: client.id, link: .stock, by: client.by,
+                operation: nil)
+            await runner.perform(.request(leave))
+        }
+    }
+
+    // MARK: - Titles
+
+    func setAutoTitle(_ isOn: Bool, _ request: ClientRequest, _ client: SessionClient) async {
+        guard await conclude(request, client, []) else { return }
+        switch (client.role, isOn) {
+        case (.stock, true): unnamingClients.remove(client.id)
+        case (.stock, false): unnamingClients.insert(client.id)
+        case (_, true): unnamingDevices.remove(client.node)
+        case (_, false): unnamingDevices.insert(client.node)
+        }
+    }
+
+    // MARK: - Questions about operations
+
+    func answer(_ query: ClientMessage.ReceiptQuery, _ ref: String?, _ client: SessionClient) async {
+        for operation in query.operations.prefix(ClientMessage.ReceiptQuery.maxOperations) {
+            let key = OperationKey(device: client.node, id: operation)
+            do throws(StoreError) {
+                let receipt =
+                    query.settle ? try await ledger.settle(key, at: environment.wall) : try await ledger.find(key)
+                let absent = DaemonMessage.Receipt(
+                    operation: operation, state: .absent, isRepeat: false, at: environment.wall)
+                tell(client, .receipt(receipt ?? absent), ref)
+            } catch {
+                tell(
+                    client, .error(.init(message: error.description, code: .notSaved, operation: operation)), ref)
+            }
+        }
+    }
+}

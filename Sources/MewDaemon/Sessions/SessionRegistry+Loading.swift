@@ -1,0 +1,167 @@
+import MewBase
+import MewHost
+import MewLoop
+import MewSession
+import MewWire
+
+// How sessions come into memory and go out of the world.
+
+/// Why there is no session to work with.
+struct SessionFailure: Error {
+    let code: ErrorCode
+    let sentence: String
+
+    static let unknown = SessionFailure(code: .unknownSession, sentence: "session not found")
+}
+
+typealias LoadOutcome = Result<SessionRunner, SessionFailure>
+
+extension SessionRegistry {
+    /// The runner of a session; loads it when nobody has.
+    func runner(for id: SessionID) async -> LoadOutcome {
+        switch slots[id] {
+        case .loaded(let runner): return .success(runner)
+        case .loading(let task): return await task.value
+        case nil: break
+        }
+        guard listings[id] != nil else { return .failure(.unknown) }
+        let task = environment.loop.spawn { [self] in await load(id) }
+        slots[id] = .loading(task)
+        return await task.value
+    }
+
+    private func load(_ id: SessionID) async -> LoadOutcome {
+        let outcome = await read(id)
+        switch outcome {
+        case .success(let runner):
+            slots[id] = .loaded(runner)
+            armSweep()
+            await settleCrash(of: runner)
+        case .failure:
+            slots[id] = nil
+        }
+        return outcome
+    }
+
+    private func read(_ id: SessionID) async -> LoadOutcome {
+        let limits = SessionCore.loadLimits
+        do {
+            guard let stored = try await environment.store.load(id, limits: limits) else { return .failure(.unknown) }
+            var younger: [EventRow] = []
+            if let after = try SessionCore.missingEvents(in: stored) {
+                younger = try await environment.store.events(of: id, after: after, limit: Self.maxCatchUpEvents)
+            }
+            let name = SessionRecord(in: stored.row)?.agent
+            let agent = environment.agent(named: name) ?? MissingAgent(name: name ?? "")
+            let core = try SessionCore(
+                loading: stored, younger: younger, offer: AgentOffer(of: agent), at: environment.moment)
+            return .success(
+                SessionRunner(core, environment: environment, services: services, agent: agent))
+        } catch let error as StoreError {
+            return .failure(SessionFailure(code: .internal, sentence: "failed to resume session: \(error)"))
+        } catch {
+            return .failure(
+                SessionFailure(code: .internal, sentence: "failed to resume session: its record cannot be read"))
+        }
+    }
+
+    /// More than the store keeps of a journal beyond its messages.
+    private static let maxCatchUpEvents = 20_000
+
+    /// A turn that is started in the store and has no agent was interrupted; a process that is recorded is ended first, so that
+    /// at most one works for a session (NEEDS N-35).
+    private func settleCrash(of runner: SessionRunner) async {
+        guard await runner.core.needsRecovery else { return }
+        var isAgentGone = true
+        if let process = await runner.core.record.process {
+            let left = await environment.endLeftovers(process)
+            isAgentGone = left.isEmpty
+            if !left.isEmpty {
+                environment.diagnostics.record(
+                    Diagnostic(
+                        .error, "session", "orphan", "a process of a former agent does not end",
+                        ["session_id": .text(runner.id.text), "command": .text(left.joined(separator: "; "))]))
+            }
+        }
+        await runner.perform(.recovered(isAgentGone: isAgentGone))
+    }
+
+    // MARK: - New sessions
+
+    func makeSession(
+        cwd: String?, group: GroupID?, agent name: String?, kind: ClientKind, _ request: ClientRequest,
+        _ client: SessionClient
+    ) async {
+        guard let agent = environment.agent(named: name) else {
+            return await refuse(request, .badInput, "there is no agent \"\(name ?? "")\"", client)
+        }
+        guard group == nil || groups.contains(where: { $0.id == group }) else {
+            return await refuse(request, .badInput, "session group not found", client)
+        }
+        let place: SessionDirectory
+        do {
+            place = try await environment.files.sessionDirectory(asked: cwd)
+        } catch {
+            return await refuse(request, .badCwd, error.description, client)
+        }
+        let moment = environment.moment
+        let id = SessionID(environment.ids.next(milliseconds: environment.wallClock.millisecondsSinceEpoch))
+        let record = SessionRecord(
+            createdAt: moment.wall, cwd: place.cwd, workspacePath: place.workspacePath, agent: agent.name,
+            model: agent.defaultModel, persona: agent.personas.first?.name, group: group,
+            epoch: Epoch(freshID), history: HistoryID(freshID))
+        let core = SessionCore(creating: id, record, offer: AgentOffer(of: agent))
+        guard await conclude(request, client, [core.created], session: id) else { return }
+        listings[id] = core.info
+        let runner = SessionRunner(core, environment: environment, services: services, agent: agent)
+        slots[id] = .loaded(runner)
+        armSweep()
+        await attach(client, to: runner, kind: kind, after: nil, epoch: nil, isNew: true)
+    }
+
+    private var freshID: ULID { environment.ids.next(milliseconds: environment.wallClock.millisecondsSinceEpoch) }
+
+    // MARK: - Attaching
+
+    func attach(
+        _ client: SessionClient, to runner: SessionRunner, kind: ClientKind, after: SequenceNumber?, epoch: Epoch?,
+        isNew: Bool = false
+    ) async {
+        await detach(client)
+        client.identify(as: kind)
+        attachments[client.id] = runner
+        let attached = AttachedClient(id: client.id, link: client.link, by: client.by)
+        await runner.perform(.attach(attached, after: after, epoch: epoch, isNew: isNew), for: client)
+        // It may have gone while this waited for the disk.
+        if client.isEnded { await detach(client) }
+    }
+
+    // MARK: - Deleting
+
+    /// Ends what runs, then erases. Nobody is told but by a new list: there is no message for it.
+    func deleteSession(_ id: SessionID, _ request: ClientRequest, _ client: SessionClient) async {
+        guard listings[id] != nil else {
+            return await refuse(request, .unknownSession, "session not found", client)
+        }
+        var agent: (any AgentBackend)?
+        if case .loaded(let runner) = slots[id] {
+            await runner.shutDown()
+            agent = runner.agent
+        }
+        guard await conclude(request, client, [.deleteSession(id)]) else { return }
+        listings[id] = nil
+        if case .loaded(let runner) = slots[id] { forget(runner) }
+        slots[id] = nil
+        await agent?.forget(id)
+        broadcastLists()
+    }
+}
+
+/// Stands for an agent that is not configured any more: the session can be read, and says why it does not work.
+private struct MissingAgent: AgentBackend {
+    let name: String
+
+    func run(_ turn: AgentTurn, host: any AgentHost) async -> AgentResult {
+        .failed("the agent \"\(name)\" is not configured on this daemon any more")
+    }
+}

@@ -1,0 +1,185 @@
+internal import MewBase
+package import MewIdentity
+internal import MewLoop
+package import MewSession
+package import MewWire
+
+/// All sessions of the daemon: finds, loads, makes, lists and deletes them, and leads each message of a client to the one it is for.
+///
+/// Lives on the network's loop, as the runners do. Only sessions that somebody uses are loaded; of the others it knows their line
+/// in the list.
+package actor SessionRegistry: SessionService {
+    package nonisolated let unownedExecutor: UnownedSerialExecutor
+
+    let environment: SessionEnvironment
+    let ledger: OperationLedger
+    let directory = ConnectionDirectory()
+
+    /// Loaded sessions, and those that are being loaded.
+    var slots: [SessionID: Slot] = [:]
+    /// One line for each session there is.
+    var listings: [SessionID: SessionInfo] = [:]
+    var groups: [GroupRow] = []
+    var pinnedProjects: Set<String> = []
+    /// Which session each channel hears.
+    var attachments: [ClientID: SessionRunner] = [:]
+    /// Devices and stock connections whose prompts name no sessions.
+    var unnamingDevices: Set<NodeID> = []
+    var unnamingClients: Set<ClientID> = []
+    private(set) var isOpen = false
+    private var sweep: LoopTimer?
+
+    enum Slot {
+        case loading(Task<LoadOutcome, Never>)
+        case loaded(SessionRunner)
+    }
+
+    /// A session that nobody used for so long is put away. Loading one again takes milliseconds.
+    private static let idleTime = Duration.seconds(300)
+    private static let sweepInterval = Duration.seconds(60)
+
+    package init(_ environment: SessionEnvironment) {
+        self.environment = environment
+        ledger = OperationLedger(store: environment.store)
+        unownedExecutor = environment.loop.asUnownedSerialExecutor()
+    }
+
+    /// Reads what there is, ends what a crash left running, marks interrupted turns and goes on with what waited.
+    ///
+    /// Call once, before any client is added.
+    package func start() async throws(StoreError) {
+        groups = try await environment.store.groups()
+        for name in try await environment.store.settings(under: Self.pinnedPrefix).keys {
+            pinnedProjects.insert(String(name.text.dropFirst(Self.pinnedPrefix.text.count)))
+        }
+        let rows = try await environment.store.sessions()
+        for row in rows { note(row) }
+        let loop = environment.loop
+        directory.whenLagging { [weak self] client in
+            guard let registry = self else { return }
+            loop.spawn { await registry.sendLists(to: client) }
+        }
+        isOpen = true
+        let crashed = Set(try await environment.store.processes().map(\.session))
+        for row in rows where row.isBusy || crashed.contains(row.id) { await recover(row.id) }
+    }
+
+    private func note(_ row: SessionRow) {
+        guard let record = SessionRecord(in: row) else {
+            environment.diagnostics.record(
+                Diagnostic(
+                    .error, "session", "unreadable", "a session's record cannot be read; it is left out",
+                    ["session_id": .text(row.id.text)]))
+            return
+        }
+        listings[row.id] = record.info(row.id, state: .idle)
+    }
+
+    /// Loading settles what the crash left.
+    private func recover(_ id: SessionID) async {
+        guard listings[id] != nil else { return }
+        if case .failure(let failure) = await runner(for: id) {
+            environment.diagnostics.record(
+                Diagnostic(
+                    .error, "session", "recovery_failed", failure.sentence, ["session_id": .text(id.text)]))
+        }
+    }
+
+    // MARK: - Connections
+
+    package func add(_ client: SessionClient) {
+        precondition(client.role != .session, "session channels attach")
+        directory.add(client)
+    }
+
+    package func remove(_ client: SessionClient) async {
+        directory.remove(client)
+        unnamingClients.remove(client.id)
+        client.end()
+        await detach(client)
+    }
+
+    func detach(_ client: SessionClient) async {
+        guard let runner = attachments.removeValue(forKey: client.id) else { return }
+        await runner.perform(.detach(client.id), for: client)
+    }
+
+    package func broadcast(_ message: DaemonMessage) {
+        var forms = FrameForms(message, session: nil)
+        directory.broadcast(&forms)
+    }
+
+    package func workspace(of session: SessionID) -> SessionWorkspace? {
+        listings[session].map { SessionWorkspace(cwd: $0.cwd) }
+    }
+
+    package func revoke(_ device: NodeID) async {
+        for case .loaded(let runner) in slots.values { await runner.perform(.revoked(device)) }
+    }
+
+    package func shutDown() async {
+        isOpen = false
+        if let sweep { environment.loop.cancel(sweep) }
+        directory.whenLagging(nil)
+        await withTaskGroup(of: Void.self) { group in
+            for case .loaded(let runner) in slots.values { group.addTask { await runner.shutDown() } }
+        }
+    }
+
+    // MARK: - What runners tell
+
+    /// Runners live on the same loop, so that these calls need no hop.
+    var services: SessionRunner.Services {
+        SessionRunner.Services(
+            ledger: ledger, directory: directory,
+            listingChanged: { [weak self] info in
+                self?.assumeIsolated { registry in registry.update(info) }
+            },
+            broke: { [weak self] runner in
+                self?.assumeIsolated { registry in registry.drop(runner) }
+            })
+    }
+
+    private func update(_ info: SessionInfo) {
+        guard listings[info.sessionID] != nil else { return }
+        listings[info.sessionID] = info
+    }
+
+    /// A runner that can do nothing more: its channels end, and the next attach loads the session anew.
+    private func drop(_ runner: SessionRunner) {
+        guard case .loaded(let loaded) = slots[runner.id], loaded === runner else { return }
+        forget(runner)
+        listings[runner.id]?.state = .idle
+    }
+
+    /// Takes a runner out; native channels end, stock connections are attached to nothing.
+    func forget(_ runner: SessionRunner) {
+        slots[runner.id] = nil
+        for (client, attached) in attachments where attached === runner { attachments[client] = nil }
+        runner.assumeIsolated { runner in
+            for client in runner.handles.values where client.role == .session { client.end() }
+        }
+    }
+
+    // MARK: - Putting away
+
+    func armSweep() {
+        guard sweep == nil, isOpen else { return }
+        let loop = environment.loop
+        sweep = loop.schedule(at: loop.now.advanced(by: Self.sweepInterval)) { [weak self] in
+            self?.assumeIsolated { registry in registry.putAway() }
+        }
+    }
+
+    private func putAway() {
+        sweep = nil
+        let loop = environment.loop
+        let deadline = Instant(nanoseconds: loop.now.nanoseconds).advanced(by: .zero - Self.idleTime)
+        for case .loaded(let runner) in slots.values
+        where runner.assumeIsolated({ $0.isIdle(since: deadline) }) {
+            slots[runner.id] = nil
+            listings[runner.id]?.state = .idle
+        }
+        if !slots.isEmpty { armSweep() }
+    }
+}

@@ -1,0 +1,116 @@
+import MewLoop
+import MewSession
+import MewWire
+
+// The agent of the session: one turn or command at a time, in a task on the loop.
+
+extension SessionRunner {
+    func start(_ turn: AgentTurn) {
+        let host = TurnHost(runner: self, turn: turn.turn, environment: environment)
+        agentTask = environment.loop.spawn { [self] in
+            let result = await agent.run(turn, host: host)
+            await ended(.turnEnded(turn.turn, result))
+        }
+    }
+
+    private func ended(_ end: SessionInput) {
+        agentTask = nil
+        submit(end)
+    }
+
+    func run(_ command: SessionCommand) {
+        let host = TurnHost(runner: self, turn: nil, environment: environment)
+        agentTask = environment.loop.spawn { [self] in
+            let isDone: Bool
+            switch command {
+            case .forget:
+                await agent.forget(id)
+                isDone = true
+            case .compact:
+                isDone = await agent.compact(id, host: host)
+            }
+            await ended(.commandEnded(isDone: isDone))
+        }
+    }
+
+    /// One call of the agent. Every call is answered: by the session, or when it breaks down.
+    func call(_ call: AgentCall, turn: TurnID?) async -> AgentReply {
+        guard let turn, health != .broken else { return .failed(.gone) }
+        callNumber += 1
+        let id = AgentCallID(callNumber)
+        return await withCheckedContinuation { reply in
+            calls[id] = reply
+            submit(.agent(id, call, turn: turn))
+        }
+    }
+
+    /// Ends the turn as interrupted and waits for the agent to be gone.
+    func shutDown() async {
+        await perform(.shutDown)
+        let task = agentTask
+        task?.cancel()
+        await task?.value
+    }
+}
+
+/// What one turn of an agent sees of its session.
+struct TurnHost: AgentHost {
+    let runner: SessionRunner
+    /// Nil while a command runs, which is no turn.
+    let turn: TurnID?
+    let environment: SessionEnvironment
+
+    var ids: any IDSource { environment.ids }
+    var now: WallTime { environment.wall }
+
+    func emit(_ event: AgentEvent) async throws(AgentHostError) {
+        _ = try await reply(to: .emit(event))
+    }
+
+    func requestPermission(_ request: ToolPermission) async throws(AgentHostError) -> PermissionVerdict {
+        try await verdict(.permission(request))
+    }
+
+    func requestWorkspacePermission(path: String) async throws(AgentHostError) -> PermissionVerdict {
+        try await verdict(.workspacePermission(path: path))
+    }
+
+    func ask(_ questions: [Question], call: CallID) async throws(AgentHostError) -> [String] {
+        guard case .answers(let answers) = try await reply(to: .ask(questions, call: call)) else { throw .gone }
+        return answers
+    }
+
+    func requestPlanApproval(_ plan: ProposedPlan, call: CallID) async throws(AgentHostError) -> PlanVerdict {
+        guard case .plan(let verdict) = try await reply(to: .plan(plan, call: call)) else { throw .gone }
+        return verdict
+    }
+
+    func proposeGoal(_ objective: String, call: CallID) async throws(AgentHostError) -> Bool {
+        guard case .goal(let accepted) = try await reply(to: .goal(objective, call: call)) else { throw .gone }
+        return accepted
+    }
+
+    func takeGuidance() async throws(AgentHostError) -> [String] {
+        guard case .guidance(let words) = try await reply(to: .takeGuidance) else { throw .gone }
+        return words
+    }
+
+    func willStart(_ process: AgentProcess) async throws(AgentHostError) {
+        _ = try await reply(to: .willStart(process))
+    }
+
+    func didEnd(_ process: AgentProcess) async throws(AgentHostError) {
+        _ = try await reply(to: .didEnd(process))
+    }
+
+    private func verdict(_ call: AgentCall) async throws(AgentHostError) -> PermissionVerdict {
+        guard case .permission(let verdict) = try await reply(to: call) else { throw .gone }
+        return verdict
+    }
+
+    private func reply(to call: AgentCall) async throws(AgentHostError) -> AgentReply {
+        let reply = await runner.call(call, turn: turn)
+        if case .failed(let error) = reply { throw error }
+        return reply
+    }
+}

@@ -1,0 +1,145 @@
+import MewBase
+import MewLoop
+import MewSession
+import MewWire
+
+// What a stored step leads to. Nothing here waits: frames go into the clients' queues, agents run in tasks of their own.
+
+extension SessionRunner {
+    /// - Parameter origin: the channel that the step's request came on; it need not be attached.
+    func perform(_ effect: SessionEffect, for origin: SessionClient?) {
+        switch effect {
+        case .send(let message, let audience): send(message, audience, origin)
+        case .replay(let events, let from, let client): replay(events, from, to: client)
+        case .admit(let client):
+            handles[client] = origin
+            origin?.restart(isNewSession: true)
+        case .restart(let client): handles[client]?.restart(isNewSession: false)
+        case .release(let client): handles[client] = nil
+        case .receipt(let receipt, let key, let client):
+            services.ledger.record(receipt, for: key)
+            tell(receipt, key, client.flatMap { find($0, origin) })
+        case .loadPage(let page): loadPage(page, origin)
+        case .startTurn(let turn): start(turn)
+        case .cancelTurn: agentTask?.cancel()
+        case .answer(let call, let reply): calls.removeValue(forKey: call)?.resume(returning: reply)
+        case .runCommand(let command): run(command)
+        case .listingChanged: services.listingChanged(info)
+        }
+    }
+
+    /// The session's line in lists.
+    var info: SessionInfo { core.info }
+
+    private func find(_ client: ClientID, _ origin: SessionClient?) -> SessionClient? {
+        if origin?.id == client { return origin }
+        return handles[client] ?? services.directory[client]
+    }
+
+    // MARK: - Messages
+
+    private func send(_ message: SessionMessage, _ audience: Audience, _ origin: SessionClient?) {
+        var forms = FrameForms(message.message, session: id, event: message.event, ref: message.ref)
+        switch audience {
+        case .client(let client):
+            guard let client = find(client, origin) else { return }
+            deliver(&forms, message, to: client)
+        case .attached:
+            for client in attached { deliver(&forms, message, to: client) }
+        case .everyone:
+            // Attached native channels get the numbered event; what is not numbered goes on control only.
+            if message.event != nil {
+                for client in attached where client.role == .session { deliver(&forms, message, to: client) }
+            }
+            services.directory.broadcast(&forms, attached: Set(handles.keys), upTo: message.upTo)
+            for client in attached where client.role == .stock { watchForGap(client) }
+        }
+    }
+
+    /// In the order in which they came.
+    private var attached: [SessionClient] { handles.values.sorted { $0.id.number < $1.id.number } }
+
+    private func deliver(_ forms: inout FrameForms, _ message: SessionMessage, to client: SessionClient) {
+        guard let bytes = forms.bytes(for: client, isAttached: handles[client.id] != nil) else { return }
+        let push = client.push(bytes, message.isReply ? .reply : .stream(upTo: message.upTo))
+        if case .overflowed(let after) = push { overflowed(client, after) }
+    }
+
+    private func replay(_ events: [[UInt8]], _ from: SequenceNumber, to client: ClientID) {
+        guard let client = handles[client] else { return }
+        var sequence = from
+        for event in events {
+            if case .overflowed(let after) = client.push(event, .stream(upTo: sequence)) {
+                return overflowed(client, after)
+            }
+            sequence = sequence.next
+        }
+    }
+
+    // MARK: - Gaps
+
+    /// Natively the client is told and asks to go on; others get what they missed when they have read the rest.
+    private func overflowed(_ client: SessionClient, _ after: SequenceNumber) {
+        environment.diagnostics.record(
+            .init(
+                .info, "session", "gap", "a client is too slow and got a gap",
+                ["session_id": .text(id.text), "client": .text(client.name)]))
+        guard client.role == .session else { return watchForGap(client) }
+        let gap = DaemonFrame(.gap(.init(sessionID: id, afterSequence: after)))
+        if let bytes = gap.encoded(for: .native) { _ = client.push(bytes, .reply) }
+    }
+
+    private func watchForGap(_ client: SessionClient) {
+        guard client.isSilent else { return }
+        let loop = environment.loop
+        client.whenDrained { [self] in loop.spawn { await self.submit(.drained(client.id)) } }
+    }
+
+    // MARK: - Receipts
+
+    /// To every native channel of the device that hears the session, and to the one that asked.
+    private func tell(_ receipt: DaemonMessage.Receipt, _ key: OperationKey, _ client: SessionClient?) {
+        var forms = FrameForms(.receipt(receipt), session: id)
+        var receivers = attached.filter { $0.role == .session && $0.node == key.device }
+        if let client, !receivers.contains(where: { $0.id == client.id }) { receivers.append(client) }
+        for receiver in receivers {
+            guard let bytes = forms.bytes(for: receiver, isAttached: false) else { continue }
+            _ = receiver.push(bytes, .reply)
+        }
+    }
+
+    // MARK: - Pages
+
+    private func loadPage(_ page: PageRequest, _ origin: SessionClient?) {
+        guard let client = find(page.client, origin) else { return }
+        environment.loop.spawn { [self] in
+            let rows: [MessageRow]
+            do throws(StoreError) {
+                rows = try await environment.store.messages(
+                    of: id, before: page.before, limit: page.limit, maxBytes: PageRequest.maxBytes)
+            } catch {
+                return await fail(page, client, error)
+            }
+            await send(rows, page, to: client)
+        }
+    }
+
+    private func send(_ rows: [MessageRow], _ page: PageRequest, to client: SessionClient) {
+        let first = rows.first?.position ?? 0
+        let message = DaemonMessage.sessionHistoryPage(
+            .init(
+                sessionID: id, messages: rows.compactMap { SessionCore.message(in: $0) },
+                nextCursor: first == 0 ? nil : first, replaces: false, asOfSequence: page.asOf,
+                historyID: page.history))
+        var forms = FrameForms(message, session: id, ref: page.ref)
+        guard let bytes = forms.bytes(for: client, isAttached: false) else { return }
+        _ = client.push(bytes, .reply)
+    }
+
+    private func fail(_ page: PageRequest, _ client: SessionClient, _ error: StoreError) {
+        var forms = FrameForms(
+            .error(.init(message: error.description, code: .internal)), session: id, ref: page.ref)
+        guard let bytes = forms.bytes(for: client, isAttached: false) else { return }
+        _ = client.push(bytes, .reply)
+    }
+}

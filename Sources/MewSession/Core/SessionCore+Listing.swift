@@ -1,0 +1,43 @@
+public import MewWire
+
+extension SessionCore {
+    /// The session's line in lists.
+    public var info: SessionInfo {
+        var info = record.info(id, state: record.turn == nil ? .active : .running)
+        info.clientCount = UInt32(clamping: clients.count)
+        info.pendingPermissions = desk.pendingPermissions
+        info.pendingQuestions = desk.pendingQuestions
+        info.headSequence = journal.head
+        info.turnID = record.turn?.id
+        return info
+    }
+
+    /// Nothing runs and nothing waits.
+    public var isAtRest: Bool { isIdle && work.isEmpty && clients.isEmpty }
+
+    /// A crash left something to settle, or work waits that nobody has begun.
+    public var needsRecovery: Bool { record.turn != nil || record.process != nil || !work.isEmpty }
+
+    /// Nil for a message that cannot be read.
+    public static func message(in row: MessageRow) -> Message? { Transcript.decode(row.body) }
+}
+
+extension SessionRecord {
+    /// What a list says of a session that nobody has loaded.
+    public func info(_ id: SessionID, state: SessionState) -> SessionInfo {
+        SessionInfo(
+            sessionID: id, state: state, model: model?.model, provider: model?.provider, createdAt: createdAt,
+            lastMessageAt: lastMessageAt, summary: summary, cwd: cwd, workspacePath: workspacePath,
+            lastTurnFailed: lastTurnFailed, archived: isArchived, pinned: isPinned, groupID: group,
+            changeStats: changes, usage: usage, contextTokens: contextTokens, firstMessage: firstMessage,
+            title: title, agent: agent)
+    }
+
+    /// The record in a row; nil when it cannot be read.
+    public init?(in row: SessionRow) {
+        guard let json = try? JSON(parsing: row.body), let record = try? SessionRecord.decode(json) else {
+            return nil
+        }
+        self = record
+    }
+}
