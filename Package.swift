@@ -74,7 +74,7 @@ let testTargets: [Target] = [
     tests("MewBaseTests", ["MewBase"]),
     tests("MewIdentityTests", ["MewBase", "MewIdentity"]),
     tests("MewWireTests", ["MewBase", "MewIdentity", "MewWire", "MewTestSupport"]),
-    tests("MewSessionTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewTestSupport"]),
+    tests("MewSessionTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewSim", "MewTestSupport"]),
     tests("MewLoopTests", ["MewBase", "MewLoop"]),
     tests("MewSimTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewTestSupport"]),
@@ -85,7 +85,10 @@ let testTargets: [Target] = [
     tests("MewHostTests", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost", "MewTestSupport"]),
     tests(
         "MewStoreTests",
-        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewStore", "MewTestSupport", "CSQLite"]),
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewStore", "MewSim", "MewTestSupport",
+            "CSQLite",
+        ]),
     tests("MewAgentTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewHost", "MewAgent", "MewTestSupport"]),
     tests(
         "MewDaemonTests",

@@ -1,6 +1,7 @@
 import MewBase
 import MewLoop
 import MewSession
+import MewSim
 import MewStore
 import MewTestSupport
 import MewWire
@@ -20,7 +21,7 @@ struct DurabilityTests {
     private func loseAndFind(seed: UInt64) async throws {
         let fixture = try Fixture("durability-\(seed)")
         defer { fixture.end() }
-        var random = SplitMix64(state: seed)
+        var random = SeededGenerator(seed: seed)
         var acknowledged: UInt64 = 0
         for life in 0..<4 {
             let store = try await fixture.open()

@@ -1,3 +1,4 @@
+internal import MewSim
 internal import Synchronization
 
 /// A disk in memory that forgets what was not synced, as a machine does that loses its power.
@@ -55,7 +56,7 @@ package final class ForgetfulDisk: Sendable {
 
     /// Loses power: keeps what was synced and, of what was not, a part that `seed` chooses; some writes arrive torn.
     package func crash(seed: UInt64) {
-        var random = SplitMix64(state: seed)
+        var random = SeededGenerator(seed: seed)
         state.withLock { state in
             state.life += 1
             state.room = nil
@@ -118,7 +119,7 @@ extension ForgetfulDisk.File {
     }
 
     /// The file as it is found after the crash: everything since the last sync undone, then done again in part.
-    fileprivate func afterCrash(_ random: inout SplitMix64) -> ForgetfulDisk.File? {
+    fileprivate func afterCrash(_ random: inout SeededGenerator) -> ForgetfulDisk.File? {
         guard isDurable || random.next() % 2 == 0 else { return nil }
         var file = self
         for change in pending.reversed() { file.undo(change) }
@@ -142,7 +143,7 @@ extension ForgetfulDisk.File {
     private static let sector = 512
 
     /// All of the change arrives, nothing of it, or its first sectors.
-    private mutating func redo(_ change: ForgetfulDisk.Change, _ random: inout SplitMix64) {
+    private mutating func redo(_ change: ForgetfulDisk.Change, _ random: inout SeededGenerator) {
         switch (random.next() % 4, change) {
         case (0, _):
             break
@@ -153,22 +154,5 @@ extension ForgetfulDisk.File {
         case (_, .truncate(let size, _)):
             if size < bytes.count { bytes.removeLast(bytes.count - size) }
         }
-    }
-}
-
-/// Vigna's splitmix64: a small generator whose output depends on its seed alone.
-package struct SplitMix64: RandomNumberGenerator {
-    private var state: UInt64
-
-    package init(state: UInt64) {
-        self.state = state
-    }
-
-    package mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

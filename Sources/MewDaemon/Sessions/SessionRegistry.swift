@@ -113,6 +113,10 @@ package actor SessionRegistry: SessionService {
         listings[session].map { SessionWorkspace(cwd: $0.cwd) }
     }
 
+    package func tally() -> SessionTally {
+        SessionTally(sessions: listings.count, running: listings.values.count { $0.state == .running })
+    }
+
     package func revoke(_ device: NodeID) async {
         for case .loaded(let runner) in slots.values { await runner.perform(.revoked(device)) }
     }
