@@ -43,7 +43,7 @@ class Mew:
         return run(self.binary, "bench", what, *self.where, *options, "--json", env=self.environment)
 
     def handshakes(self, seconds: float, in_flight: int) -> dict:
-        return self.ask("handshakes", "--seconds", str(seconds), "--in-flight", str(in_flight))
+        return self.ask("handshakes", "--milliseconds", str(int(seconds * 1000)), "--in-flight", str(in_flight))
 
     def echo(self, count: int) -> dict:
         return self.ask("echo", "--count", str(count))

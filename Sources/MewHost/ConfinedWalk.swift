@@ -11,7 +11,8 @@ struct ConfinedWalk {
         case escapes
         /// More than `maxDepth` directories, `maxLinks` links or `maxSteps` components.
         case tooLong
-        case file(FileError)
+        case notDirectory
+        case system(SystemError)
     }
 
     /// Each level is an open descriptor while we walk; real trees stay far below, the process limit of 1,024 far above.
@@ -30,7 +31,7 @@ struct ConfinedWalk {
     private var linksLeft = Self.maxLinks
     private(set) var stepsLeft: Int
 
-    init(root: DirectoryHandle, steps: Int = Self.maxSteps) throws(FileError) {
+    init(root: DirectoryHandle, steps: Int = Self.maxSteps) throws(SystemError) {
         self.root = root
         stepsLeft = steps
         rootComponents = Self.components(of: try root.currentPath())
@@ -50,14 +51,14 @@ struct ConfinedWalk {
     private var current: DirectoryHandle { opened.last?.handle ?? root }
 
     private mutating func step(_ name: [UInt8]) throws(Failure) {
-        guard current.kind == .directory else { throw .file(FileError(notDirectory: opened.last?.name ?? [])) }
+        guard current.kind == .directory else { throw .notDirectory }
         if name == Array("..".utf8) {
             guard opened.popLast() != nil else { throw .escapes }
             return
         }
         guard opened.count < Self.maxDepth else { throw .tooLong }
         let next: DirectoryHandle
-        do { next = try current.entry(name) } catch { throw .file(error) }
+        do { next = try current.entry(name) } catch { throw .system(error) }
         if next.kind == .link { try follow(next) } else { opened.append((name, next)) }
     }
 
@@ -65,7 +66,7 @@ struct ConfinedWalk {
         linksLeft -= 1
         guard linksLeft >= 0 else { throw .tooLong }
         let target: [UInt8]
-        do { target = try link.linkTarget() } catch { throw .file(error) }
+        do { target = try link.linkTarget() } catch { throw .system(error) }
         var components = Self.components(of: target)
         if target.first == UInt8(ascii: "/") {
             guard components.starts(with: rootComponents) else { throw .escapes }
@@ -78,11 +79,5 @@ struct ConfinedWalk {
     /// The components that mean something: without empty ones and `.`.
     private static func components(of path: [UInt8]) -> [[UInt8]] {
         path.split(separator: UInt8(ascii: "/")).map(Array.init).filter { $0 != [UInt8(ascii: ".")] }
-    }
-}
-
-extension FileError {
-    fileprivate init(notDirectory name: [UInt8]) {
-        self.init(number: FileError.notDirectory, path: String(decoding: name, as: UTF8.self))
     }
 }

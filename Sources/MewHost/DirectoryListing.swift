@@ -22,7 +22,7 @@ package struct DirectoryListing: Equatable, Sendable {
     /// - Parameter kind: what stands behind a name; nil when it is gone or cannot be read.
     init(
         of directory: DirectoryHandle, path: [UInt8], kind: (DirectoryHandle.Name) -> DirectoryHandle.Kind?
-    ) throws(FileError) {
+    ) throws(SystemError) {
         var entries: [DirEntry] = []
         var nameBytes = 0
         var isCut = false

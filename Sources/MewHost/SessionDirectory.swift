@@ -17,7 +17,7 @@ package struct SessionDirectory: Equatable, Sendable {
         do {
             handle = try DirectoryHandle(following: cwd)
         } catch {
-            throw error.isMissing ? .missing(cwd) : .unusable(cwd, reason: error.reason)
+            throw error.kind == .notFound ? .missing(cwd) : .unusable(cwd, reason: error.reason)
         }
         guard handle.kind == .directory else { throw .notDirectory(cwd) }
         do {

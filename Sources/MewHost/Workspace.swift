@@ -83,11 +83,12 @@ package enum WorkspaceError: Error, Equatable, CustomStringConvertible {
         switch failure {
         case .escapes: self = .escapes(path)
         case .tooLong: self = .pathTooLong
-        case .file(let error): self.init(error, path: path)
+        case .notDirectory: self = .notDirectory(path)
+        case .system(let error): self.init(error, path: path)
         }
     }
 
-    init(_ error: FileError, path: String) {
+    init(_ error: SystemError, path: String) {
         self = .unusable(path: path, reason: error.reason)
     }
 

@@ -24,13 +24,13 @@ package final class DirectoryHandle: Sendable {
     package let identity: [UInt64]
     private let descriptor: Int32
 
-    private init(owning descriptor: Int32, path: @autoclosure () -> String) throws(FileError) {
-        guard descriptor >= 0 else { throw FileError(number: -descriptor, path: path()) }
+    private init(owning descriptor: Int32, doing: @autoclosure () -> String) throws(SystemError) {
+        guard descriptor >= 0 else { throw SystemError(errno: -descriptor, doing: doing()) }
         var object = csys_object()
         let status = csys_describe(descriptor, &object)
         guard status == 0 else {
             close(descriptor)
-            throw FileError(number: -status, path: path())
+            throw SystemError(errno: -status, doing: doing())
         }
         self.descriptor = descriptor
         self.identity = [object.device, object.inode]
@@ -44,9 +44,9 @@ package final class DirectoryHandle: Sendable {
     }
 
     /// Opens what `path` names, following links. For paths that we or the user chose, never for a peer's.
-    package convenience init(following path: String) throws(FileError) {
-        guard !path.utf8.contains(0) else { throw FileError(number: EINVAL, path: path) }
-        try self.init(owning: csys_open_path(path), path: path)
+    package convenience init(following path: String) throws(SystemError) {
+        guard !path.utf8.contains(0) else { throw SystemError(errno: EINVAL, doing: "opening a path with a zero byte") }
+        try self.init(owning: csys_open_path(path), doing: "opening \(path)")
     }
 
     deinit {
@@ -56,28 +56,28 @@ package final class DirectoryHandle: Sendable {
     /// Opens one entry of this directory; a link is opened itself, not what it points to.
     ///
     /// - Parameter name: one component: `..`, slashes and zero bytes are refused, so that no call leads upwards.
-    package func entry(_ name: Name) throws(FileError) -> DirectoryHandle {
+    package func entry(_ name: Name) throws(SystemError) -> DirectoryHandle {
         let text = String(decoding: name, as: UTF8.self)
         guard !name.isEmpty, !name.contains(0), !name.contains(UInt8(ascii: "/")), name != Array("..".utf8) else {
-            throw FileError(number: EINVAL, path: text)
+            throw SystemError(errno: EINVAL, doing: "opening \(text)")
         }
         let opened = (name + [0]).withUnsafeBufferPointer { bytes in
             bytes.withMemoryRebound(to: CChar.self) { csys_open_entry(descriptor, $0.baseAddress) }
         }
-        return try DirectoryHandle(owning: opened, path: text)
+        return try DirectoryHandle(owning: opened, doing: "opening \(text)")
     }
 
     /// The text of a link.
-    package func linkTarget() throws(FileError) -> [UInt8] {
+    package func linkTarget() throws(SystemError) -> [UInt8] {
         try Self.text { csys_read_link(descriptor, $0, $1) }
     }
 
     /// Where the object is now, with all links resolved.
-    package func currentPath() throws(FileError) -> [UInt8] {
+    package func currentPath() throws(SystemError) -> [UInt8] {
         try Self.text { csys_path_of(descriptor, $0, $1) }
     }
 
-    private static func text(_ read: (UnsafeMutablePointer<CChar>, Int32) -> Int32) throws(FileError) -> [UInt8] {
+    private static func text(_ read: (UnsafeMutablePointer<CChar>, Int32) -> Int32) throws(SystemError) -> [UInt8] {
         // PATH_MAX: neither a link's text nor a path the kernel reports is longer.
         let capacity = 4_096
         var length: Int32 = 0
@@ -86,25 +86,25 @@ package final class DirectoryHandle: Sendable {
             length = read(start, Int32(capacity))
             count = max(Int(length), 0)
         }
-        guard length >= 0 else { throw FileError(number: -length, path: "") }
+        guard length >= 0 else { throw SystemError(errno: -length, doing: "reading a link") }
         return bytes.map(UInt8.init(bitPattern:))
     }
 
     /// Calls `body` with the names in this directory, without `.` and `..`, in the order of the file system, until it
     /// returns false.
-    package func names(_ body: (Name) -> Bool) throws(FileError) {
+    package func names(_ body: (Name) -> Bool) throws(SystemError) {
         let listing = csys_open_for_listing(descriptor)
-        guard listing >= 0 else { throw FileError(number: -listing, path: "") }
+        guard listing >= 0 else { throw SystemError(errno: -listing, doing: "listing a directory") }
         guard let stream = fdopendir(listing) else {
             let number = errno
             close(listing)
-            throw FileError(number: number, path: "")
+            throw SystemError(errno: number, doing: "listing a directory")
         }
         defer { closedir(stream) }
         while true {
             errno = 0
             guard let record = readdir(stream) else {
-                guard errno == 0 else { throw FileError(number: errno, path: "") }
+                guard errno == 0 else { throw SystemError(errno: errno, doing: "listing a directory") }
                 return
             }
             let name = Self.name(of: record)
@@ -116,40 +116,6 @@ package final class DirectoryHandle: Sendable {
     private static func name(of record: UnsafeMutablePointer<dirent>) -> Name {
         withUnsafeBytes(of: &record.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
     }
-}
-
-/// A call to the file system that failed.
-package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The errno.
-    package let number: Int32
-    /// What was named; empty when it was an open handle.
-    package let path: String
-
-    package init(number: Int32, path: String) {
-        self.number = number
-        self.path = path
-    }
-
-    package static let notDirectory = ENOTDIR
-
-    package var isMissing: Bool { number == ENOENT }
-
-    /// Half a sentence in words.
-    package var reason: String {
-        switch number {
-        case ENOENT: "no such file or directory"
-        case ENOTDIR: "not a directory"
-        case EACCES, EPERM: "permission denied"
-        case ELOOP: "too many links"
-        case ENAMETOOLONG: "name too long"
-        case EINVAL: "not a valid name"
-        case EMFILE, ENFILE: "too many open files"
-        case EIO: "input/output error"
-        default: "system error \(number)"
-        }
-    }
-
-    package var description: String { path.isEmpty ? reason : "\(path): \(reason)" }
 }
 
 /// What we may do with a path.

@@ -54,10 +54,10 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    package var description: String { "\(doing): \(Self.words(errno))" }
+    package var description: String { "\(doing): \(reason)" }
 
-    /// The system's words for an error number, in lower case as the rest of the sentence is.
-    private static func words(_ errno: Int32) -> String {
+    /// The system's words for the error number, in lower case as the rest of the sentence is.
+    package var reason: String {
         guard let text = strerror(errno) else { return "error \(errno)" }
         let words = String(cString: text)
         return words.prefix(1).lowercased() + words.dropFirst()

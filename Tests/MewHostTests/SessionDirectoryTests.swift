@@ -37,9 +37,9 @@ struct SessionDirectoryTests {
         #expect(words(scratch("dangling")) == "session cwd does not exist: \(scratch("dangling"))")
         #expect(words(scratch("plain")) == "session cwd is not a directory: \(scratch("plain"))")
         #expect(words("app") == "session cwd is not an absolute path: app")
-        #expect(words("/a\u{0}b") == "session cwd cannot be used (not a valid name): /a\u{0}b")
+        #expect(words("/a\u{0}b") == "session cwd cannot be used (invalid argument): /a\u{0}b")
         #expect(words("/" + String(repeating: "a", count: 4_096)) == "session cwd is too long")
-        #expect(words("/" + String(repeating: "a", count: 300)).hasPrefix("session cwd cannot be used (name too long)"))
+        #expect(words("/" + String(repeating: "a", count: 300)).hasPrefix("session cwd cannot be used (file name too long)"))
     }
 }
 

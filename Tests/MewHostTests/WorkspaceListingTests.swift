@@ -110,7 +110,7 @@ struct WorkspaceListingTests {
             try workspace.list("gone")
         }
         #expect(throws: WorkspaceError.notDirectory("plain")) { try workspace.list("plain") }
-        #expect(throws: WorkspaceError.self) { try workspace.list("plain/below") }
+        #expect(throws: WorkspaceError.notDirectory("plain/below")) { try workspace.list("plain/below") }
         #expect(throws: WorkspaceError.unusable(path: scratch("no"), reason: "no such file or directory")) {
             try Workspace(cwd: scratch("no")).list("")
         }

@@ -1,4 +1,4 @@
 /// Every command, in the order the overview shows them.
 enum CommandList {
-    static let all: [Command] = []
+    static let all: [Command] = [] + Command.benches
 }

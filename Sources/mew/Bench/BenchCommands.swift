@@ -1,0 +1,94 @@
+import MewBase
+import MewIdentity
+import MewWire
+
+// `mew bench …`: the measurements that Scripts/bench puts beside those of other implementations.
+
+extension Command {
+    static let benches: [Command] = [benchServe, benchHandshakes, benchEcho, benchReceive]
+
+    private static let node = Positional<NodeID>("NODE", "the node ID that 'mew bench serve' printed") {
+        text throws(UsageError) in
+        do throws(NodeIDTextError) { return try NodeID(text: text) } catch {
+            throw UsageError("NODE must be a node ID: \(error)")
+        }
+    }
+    private static let address = Positional<SocketAddress>(
+        "IP:PORT", "where it listens", read: Readers.socketAddress("IP:PORT"))
+    private static let bind = Option<SocketAddress>(
+        "bind", "IP:PORT", "where to listen (default 127.0.0.1:0)", read: Readers.socketAddress("--bind"))
+    private static let seconds = Option<Int>(
+        "milliseconds", "N", "how long to measure (default 5000)",
+        read: Readers.integer("--milliseconds", in: 1...600_000))
+    private static let inFlight = Option<Int>(
+        "in-flight", "N",
+        "handshakes at the same time (default 1, at most 8: a listener takes no more from one network)",
+        read: Readers.integer("--in-flight", in: 1...8))
+    private static let count = Option<Int>(
+        "count", "N", "how many round trips (default 20000)", read: Readers.integer("--count", in: 1...10_000_000))
+    private static let bytes = Option<Int>(
+        "bytes", "N", "how much to receive (default 1000000000)",
+        read: Readers.integer("--bytes", in: 1...1_000_000_000_000))
+
+    private static let benchServe = Command(
+        "bench serve", "listen for the other bench commands", options: [bind.spec],
+        details: ["Listens with a key of its own, for measurements only, until it is ended."],
+        examples: ["mew bench serve --bind 127.0.0.1:0"]
+    ) { invocation async throws(CommandFailure) in
+        let peer = try await BenchPeer.start(listening: invocation[bind] ?? .loopback(port: 0))
+        let output = invocation.context.output
+        let node = peer.endpoint.node
+        for address in await peer.endpoint.localAddresses {
+            output.json(["event": "ready", "node_id": .string(node.hex), "addr": .string(address.description)])
+            output.line("\(node.z32) \(address)")
+        }
+        await peer.serve()
+        return .ok
+    }
+
+    private static let benchHandshakes = Command(
+        "bench handshakes", "measure whole handshakes", positionals: [node.required, address.required],
+        options: [seconds.spec, inFlight.spec]
+    ) { invocation async throws(CommandFailure) in
+        let (rate, times) = try await measurements(invocation).handshakes(
+            for: .milliseconds(invocation[seconds] ?? 5_000), inFlight: invocation[inFlight] ?? 1)
+        report(invocation, ["per_second": .number(rate), "p50_us": .number(times.median)])
+        return .ok
+    }
+
+    private static let benchEcho = Command(
+        "bench echo", "measure round trips of 64 bytes on one stream",
+        positionals: [node.required, address.required], options: [count.spec]
+    ) { invocation async throws(CommandFailure) in
+        let times = try await measurements(invocation).echo(count: invocation[count] ?? 20_000)
+        report(invocation, ["p50_us": .number(times.median), "p99_us": .number(times.ninetyNine)])
+        return .ok
+    }
+
+    private static let benchReceive = Command(
+        "bench receive", "measure how fast one stream arrives", positionals: [node.required, address.required],
+        options: [bytes.spec]
+    ) { invocation async throws(CommandFailure) in
+        let byteCount = invocation[bytes] ?? 1_000_000_000
+        let time = try await measurements(invocation).receive(UInt64(byteCount))
+        report(
+            invocation,
+            [
+                "bytes": .integer(Int64(byteCount)), "seconds": .number(time.milliseconds / 1_000),
+                "mb_per_second": .number(Double(byteCount) / 1_000 / time.milliseconds),
+            ])
+        return .ok
+    }
+
+    private static func measurements(_ invocation: Invocation) async throws(CommandFailure) -> BenchMeasurements {
+        BenchMeasurements(
+            peer: try await BenchPeer.start(), node: try invocation.required(node),
+            address: try invocation.required(address))
+    }
+
+    private static func report(_ invocation: Invocation, _ object: JSONObject) {
+        let output = invocation.context.output
+        output.json(object)
+        output.line(object.entries.map { "\($0.key) \($0.value.text)" }.joined(separator: "  "))
+    }
+}

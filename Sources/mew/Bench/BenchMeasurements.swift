@@ -1,0 +1,132 @@
+import MewBase
+import MewIdentity
+import MewLoop
+import MewQUIC
+
+/// Round trips, sorted.
+struct RoundTrips: Sendable {
+    private let sorted: [Duration]
+
+    init(_ measured: [Duration]) {
+        sorted = measured.sorted()
+    }
+
+    var count: Int { sorted.count }
+    var median: Double { microseconds(at: 0.5) }
+    var ninetyNine: Double { microseconds(at: 0.99) }
+
+    private func microseconds(at share: Double) -> Double {
+        guard !sorted.isEmpty else { return 0 }
+        return sorted[min(Int(Double(sorted.count) * share), sorted.count - 1)].milliseconds * 1_000
+    }
+}
+
+/// The measurements of `mew bench` against its own listener. Each runs in tasks of the peer's loop.
+struct BenchMeasurements: Sendable {
+    let peer: BenchPeer
+    let node: NodeID
+    let address: SocketAddress
+
+    /// Before anything is counted: caches, branch predictors and the congestion window are warm then.
+    static let warmUp = 200
+    static let echoBytes = 64
+
+    /// Whole handshakes for `time`, `inFlight` at once.
+    func handshakes(for time: Duration, inFlight: Int) async throws(CommandFailure) -> (perSecond: Double, RoundTrips) {
+        let clock = ContinuousClock()
+        return try await peer.measure { [node, address, loop = peer.loop] endpoint in
+            let start = clock.now
+            let workers = (0..<inFlight).map { _ in
+                loop.spawn { () async -> Result<[Duration], CommandFailure> in
+                    var times: [Duration] = []
+                    while start.duration(to: clock.now) < time {
+                        let began = clock.now
+                        switch await Self.connect(endpoint, node, address) {
+                        case .success(let connection):
+                            times.append(began.duration(to: clock.now))
+                            await connection.close(code: 0, reason: "")
+                        case .failure(let failure): return .failure(failure)
+                        }
+                    }
+                    return .success(times)
+                }
+            }
+            var times: [Duration] = []
+            for worker in workers {
+                switch await worker.value {
+                case .success(let more): times += more
+                case .failure(let failure): return .failure(failure)
+                }
+            }
+            let seconds = start.duration(to: clock.now).milliseconds / 1_000
+            return .success((Double(times.count) / seconds, RoundTrips(times)))
+        }
+    }
+
+    /// Round trips of 64 bytes on one stream, one after the other.
+    func echo(count: Int) async throws(CommandFailure) -> RoundTrips {
+        let clock = ContinuousClock()
+        return try await onStream(.echo) { stream in
+            let payload = [UInt8](repeating: 0x6d, count: Self.echoBytes)
+            var times: [Duration] = []
+            times.reserveCapacity(count)
+            for turn in -Self.warmUp..<count {
+                let start = clock.now
+                try await stream.write(payload)
+                var left = payload.count
+                while left > 0 {
+                    guard let bytes = try await stream.read() else { throw BenchError.endedEarly }
+                    left -= bytes.count
+                }
+                if turn >= 0 { times.append(start.duration(to: clock.now)) }
+            }
+            return RoundTrips(times)
+        }
+    }
+
+    /// Takes in `byteCount` bytes of one stream.
+    func receive(_ byteCount: UInt64) async throws(CommandFailure) -> Duration {
+        let clock = ContinuousClock()
+        return try await onStream(.send(byteCount)) { stream in
+            let start = clock.now
+            var received: UInt64 = 0
+            while let bytes = try await stream.read() { received += UInt64(bytes.count) }
+            guard received == byteCount else { throw BenchError.endedEarly }
+            return start.duration(to: clock.now)
+        }
+    }
+
+    // MARK: - Connections
+
+    private enum BenchError: Error { case endedEarly }
+
+    private func onStream<Value: Sendable>(
+        _ request: BenchRequest, _ body: @escaping @Sendable (QUICStream) async throws -> Value
+    ) async throws(CommandFailure) -> Value {
+        try await peer.measure { [node, address] endpoint in
+            switch await Self.connect(endpoint, node, address) {
+            case .failure(let failure): return .failure(failure)
+            case .success(let connection):
+                do {
+                    let stream = try await connection.openStream()
+                    try await stream.write(request.bytes)
+                    return .success(try await body(stream))
+                } catch {
+                    return .failure(CommandFailure(.unreachable, "the measurement broke off: \(error)"))
+                }
+            }
+        }
+    }
+
+    private static func connect(
+        _ endpoint: Endpoint, _ node: NodeID, _ address: SocketAddress
+    ) async -> Result<Connection, CommandFailure> {
+        do throws(DialFailure) {
+            return .success(
+                try await endpoint.connect(
+                    to: node, addresses: [address], protocols: [BenchPeer.applicationProtocol]))
+        } catch {
+            return .failure(CommandFailure(.unreachable, "cannot reach the bench server: \(error)"))
+        }
+    }
+}
