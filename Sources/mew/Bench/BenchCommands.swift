@@ -1,5 +1,6 @@
 import MewBase
 import MewIdentity
+import MewQUIC
 import MewWire
 
 // `mew bench …`: the measurements that Scripts/bench puts beside those of other implementations.

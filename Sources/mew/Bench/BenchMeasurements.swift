@@ -2,6 +2,7 @@ import MewBase
 import MewIdentity
 import MewLoop
 import MewQUIC
+import MewWire
 
 /// Round trips, sorted.
 struct RoundTrips: Sendable {

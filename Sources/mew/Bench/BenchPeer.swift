@@ -2,6 +2,7 @@ import MewBase
 import MewIdentity
 import MewLoop
 import MewQUIC
+import MewWire
 
 /// One end of the measurements of `mew bench`: an endpoint of its own with a key that is thrown away, on loopback.
 ///
