@@ -42,7 +42,7 @@ let modules: [Target] = [
     module("MewLoop", ["MewBase", "CSys"]),
     module("MewQUICCore", ["MewBase", "MewIdentity", "CQuic", "CQuicShim"]),
     module("MewQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore"]),
-    module("MewNode", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUIC"]),
+    module("MewNode", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewQUIC"]),
     module("MewHost", ["MewBase", "MewWire", "MewSession", "MewLoop", "CSys"]),
     module("MewStore", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "CSQLite"]),
     module("MewAgent", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost"]),
@@ -81,7 +81,10 @@ let testTargets: [Target] = [
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests(
         "MewNodeTests",
-        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUIC", "MewNode", "MewSim", "MewTestSupport"]),
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewQUIC", "MewNode", "MewSim",
+            "MewTestSupport",
+        ]),
     tests("MewHostTests", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost", "MewTestSupport"]),
     tests(
         "MewStoreTests",

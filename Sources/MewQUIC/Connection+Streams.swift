@@ -70,7 +70,7 @@ extension Connection {
         }
     }
 
-    private func writeSome(
+    func writeSome(
         _ bytes: [UInt8], from start: Int, to stream: StreamCore
     ) throws(QUICError) -> Int {
         guard let core else { throw .closed(endOrUnknown) }

@@ -22,8 +22,8 @@ package actor StreamChannel: MessageChannel {
         /// No further message; the end follows behind those that wait for their turn.
         case finishing
         case finished
-        /// Reset by us or because of the peer's violation.
-        case abandoned
+        /// Reset by us, because of the peer's violation, or by the peer; what further sends get.
+        case abandoned(ChannelError)
     }
 
     private let loop: any Loop
@@ -106,7 +106,11 @@ package actor StreamChannel: MessageChannel {
                 break
             case (_, .protocolViolation), (_, .tooLarge):
                 await refuse(error)
-            case (_, .reset), (_, .linkClosed), (_, .finished):
+            case (_, .reset(let code)):
+                // A peer gives up both directions at once; its STOP_SENDING may be a packet behind.
+                reading = .failed(error)
+                await abandon(code: code, error)
+            case (_, .linkClosed), (_, .finished):
                 reading = .failed(error)
             }
             throw error
@@ -118,8 +122,7 @@ package actor StreamChannel: MessageChannel {
         reading = .failed(error)
         switch kind {
         case .native:
-            writing = .abandoned
-            await stream.reset(code: ChannelResetCode.violation)
+            await abandon(code: ChannelResetCode.violation, .cancelled)
         case .webSocketClient, .webSocketServer:
             // The Close frame that says why lies ready; a reset would destroy it.
             await finish()
@@ -134,7 +137,7 @@ package actor StreamChannel: MessageChannel {
         let bytes: [UInt8]
         do throws(ChannelError) {
             // Looked at again: the channel may have been given up while we waited.
-            if case .abandoned = writing { throw .cancelled }
+            if case .abandoned(let error) = writing { throw error }
             bytes = try framing.encode(message)
         } catch {
             await passTurn()
@@ -148,7 +151,8 @@ package actor StreamChannel: MessageChannel {
             throw .cancelled
         } catch {
             await passTurn()
-            if case .abandoned = writing { throw .cancelled }
+            // QUIC says of a peer that gave up reading only that it did; when the channel was given up, we know more.
+            if case .abandoned(let cause) = writing { throw cause }
             throw error
         }
         await passTurn()
@@ -158,7 +162,7 @@ package actor StreamChannel: MessageChannel {
         switch writing {
         case .open: break
         case .finishing, .finished: throw .finished
-        case .abandoned: throw .cancelled
+        case .abandoned(let error): throw error
         }
         if Task.isCancelled { throw .cancelled }
         if turns.takeIfFree() { return }
@@ -188,9 +192,13 @@ package actor StreamChannel: MessageChannel {
         case (.open, _), (.ended, _), (.failed, _): break
         }
         reading = .failed(.cancelled)
-        writing = .abandoned
-        await stream.reset(code: code)
+        await abandon(code: code, .cancelled)
         await stream.stop(code: code)
+    }
+
+    private func abandon(code: UInt64, _ error: ChannelError) async {
+        writing = .abandoned(error)
+        await stream.reset(code: code)
     }
 
     // MARK: What the framing says

@@ -1,0 +1,167 @@
+import MewBase
+package import MewIdentity
+import MewLoop
+import MewQUIC
+import MewQUICCore
+package import MewWire
+
+/// A `Link` over one QUIC connection. On a native link every bidirectional stream is a channel; a stock link has one stream,
+/// with a WebSocket on it, and a second one of its peer is never read (spec/mew-wire.md §1.2).
+///
+/// Pinned to the connection's loop.
+package actor QUICLink: IncomingLink {
+    package nonisolated let unownedExecutor: UnownedSerialExecutor
+    package nonisolated let peer: NodeID
+    package nonisolated let applicationProtocol: ApplicationProtocol
+    private let connection: Connection
+    private let entropy: any Entropy
+
+    /// A stock link has had its one channel.
+    private var stockChannelIsTaken = false
+
+    /// - Parameter connection: one whose handshake is complete.
+    init(_ connection: Connection, peer: NodeID, applicationProtocol: ApplicationProtocol, entropy: any Entropy) {
+        unownedExecutor = connection.unownedExecutor
+        self.connection = connection
+        self.peer = peer
+        self.applicationProtocol = applicationProtocol
+        self.entropy = entropy
+    }
+
+    /// Nil when the connection ended meanwhile, or speaks nothing we know.
+    static func over(_ connection: Connection, entropy: any Entropy) async -> QUICLink? {
+        guard let peer = try? await connection.peer,
+            let name = try? await connection.applicationProtocol, let known = ApplicationProtocol(rawValue: name)
+        else { return nil }
+        return QUICLink(connection, peer: peer, applicationProtocol: known, entropy: entropy)
+    }
+
+    // MARK: Channels
+
+    package func openChannel() async throws(ChannelError) -> any MessageChannel {
+        if applicationProtocol == .stock {
+            guard !stockChannelIsTaken else { throw .protocolViolation("a stock link has exactly one channel") }
+            stockChannelIsTaken = true
+        }
+        let stream: QUICStream
+        do {
+            stream = try await connection.openStream()
+        } catch {
+            throw ChannelError(error)
+        }
+        switch applicationProtocol {
+        case .native:
+            return channel(on: stream, .native, received: [])
+        case .stock:
+            let request = StockUpgrade.Request(entropy: entropy)
+            let received = try await request.perform(on: QUICByteStream(stream: stream))
+            return channel(on: stream, .webSocketClient, received: received)
+        }
+    }
+
+    package func acceptChannel() async -> (any MessageChannel)? {
+        switch applicationProtocol {
+        case .native:
+            guard let stream = await connection.acceptStream() else { return nil }
+            return channel(on: stream, .native, received: [])
+        case .stock:
+            return await acceptStockChannel()
+        }
+    }
+
+    private func acceptStockChannel() async -> (any MessageChannel)? {
+        guard !stockChannelIsTaken else {
+            _ = await closed()
+            return nil
+        }
+        stockChannelIsTaken = true
+        guard let stream = await connection.acceptStream() else {
+            // Gone or cancelled; after a cancelled call the next one may go on.
+            stockChannelIsTaken = false
+            return nil
+        }
+        do throws(ChannelError) {
+            let received = try await StockUpgrade.answer(on: QUICByteStream(stream: stream))
+            return channel(on: stream, .webSocketServer, received: received)
+        } catch {
+            await refuse(error)
+            return nil
+        }
+    }
+
+    /// The one stream of a stock link is no WebSocket: there is nothing else to do on it.
+    private func refuse(_ error: ChannelError) async {
+        switch error {
+        case .protocolViolation(let reason): await close(code: .protocolViolation, reason: reason)
+        case .tooLarge, .reset, .finished: await close(code: .protocolViolation, reason: "no WebSocket upgrade")
+        case .linkClosed, .cancelled: break
+        }
+    }
+
+    private func channel(on stream: QUICStream, _ framing: ChannelFraming, received: [UInt8]) -> StreamChannel {
+        StreamChannel(
+            stream: QUICByteStream(stream: stream), framing: framing, received: received, loop: connection.loop,
+            entropy: entropy)
+    }
+
+    // MARK: The link itself
+
+    package func export(label: String, byteCount: Int) async throws(ChannelError) -> [UInt8] {
+        do {
+            return try await connection.export(label: label, byteCount: byteCount)
+        } catch {
+            throw ChannelError(error)
+        }
+    }
+
+    package func authorize() async {
+        await connection.authorize()
+    }
+
+    package func keepWaiting() async {
+        await connection.keepWaiting()
+    }
+
+    /// What was sent in this turn of the loop still leaves before the close: a last message such as `revoked` then usually
+    /// arrives. Nothing waits for acknowledgements; the reason says it all once more.
+    package func close(code: CloseCode, reason: String) async {
+        await connection.loop.nextTurn()
+        await connection.close(code: code.rawValue, reason: reason)
+    }
+
+    package func closed() async -> LinkClosure? {
+        do {
+            return LinkClosure(try await connection.closed())
+        } catch {
+            return nil
+        }
+    }
+
+    package func status() async -> LinkStatus {
+        let now = connection.loop.now
+        guard let status = try? await connection.status else {
+            return LinkStatus(path: .direct(.anyIPv4), roundTrip: nil, since: now, lastProof: now)
+        }
+        let numbers = status.statistics
+        return LinkStatus(
+            path: status.route.map(LinkPath.init) ?? .direct(numbers.path.remote), roundTrip: numbers.roundTrip,
+            since: numbers.pathSince, lastProof: numbers.lastProof)
+    }
+}
+
+extension LinkPath {
+    /// Carriers have no name yet; the relay client will give them their URL.
+    init(_ route: Route) {
+        switch route {
+        case .direct(let address): self = .direct(address)
+        case .carried: self = .relay(url: "")
+        }
+    }
+}
+
+extension Loop {
+    /// Suspends until the present turn, with its packets, is over.
+    func nextTurn() async {
+        await withCheckedContinuation { continuation in post { continuation.resume() } }
+    }
+}

@@ -1,0 +1,138 @@
+package import MewBase
+package import MewIdentity
+package import MewLoop
+import MewQUIC
+import MewQUICCore
+package import MewWire
+
+/// One mew node on the network: a key, some sockets, listening and dialling on them.
+///
+/// Whoever starts a node stops it.
+package final class Node: Dialer, LinkListener, Sendable {
+    package struct Configuration: Sendable {
+        package var secret: SecretKey
+        /// Where to bind: usually one wildcard address per family, with one port. A family that the system lacks is left
+        /// out as long as another works.
+        package var addresses: [SocketAddress]
+        /// What a peer may speak to us, best first; empty for a node that only dials.
+        package var accepts: [ApplicationProtocol]
+        /// What we offer when we dial, best first.
+        package var offers: [ApplicationProtocol]
+        package var diagnostics: any DiagnosticSink
+
+        package init(
+            secret: SecretKey, addresses: [SocketAddress] = [.anyIPv6, .anyIPv4],
+            accepts: [ApplicationProtocol] = ApplicationProtocol.allCases,
+            offers: [ApplicationProtocol] = ApplicationProtocol.allCases,
+            diagnostics: any DiagnosticSink = NoDiagnostics()
+        ) {
+            self.secret = secret
+            self.addresses = addresses
+            self.accepts = accepts
+            self.offers = offers
+            self.diagnostics = diagnostics
+        }
+    }
+
+    package let node: NodeID
+    /// Where it is bound, with the ports that were taken.
+    package let addresses: [SocketAddress]
+
+    private let endpoint: Endpoint
+    private let offers: [ApplicationProtocol]
+    private let entropy: any Entropy
+
+    private init(
+        _ endpoint: Endpoint, addresses: [SocketAddress], configuration: Configuration, entropy: any Entropy
+    ) {
+        node = endpoint.node
+        self.addresses = addresses
+        self.endpoint = endpoint
+        offers = configuration.offers
+        self.entropy = entropy
+    }
+
+    /// Binds the sockets on `loop`.
+    package static func start(
+        _ configuration: Configuration, network: any DatagramNetwork, loop: any Loop, entropy: any Entropy
+    ) async throws(NodeError) -> Node {
+        var endpointConfiguration = EndpointConfiguration(
+            secret: configuration.secret, addresses: configuration.addresses,
+            acceptedProtocols: configuration.accepts.map(\.rawValue))
+        endpointConfiguration.diagnostics = configuration.diagnostics
+        do {
+            let endpoint = try await Endpoint.bind(
+                endpointConfiguration, network: network, loop: loop, entropy: entropy)
+            return Node(
+                endpoint, addresses: await endpoint.localAddresses, configuration: configuration, entropy: entropy)
+        } catch {
+            throw NodeError(error)
+        }
+    }
+
+    package func acceptLink() async -> (any IncomingLink)? {
+        while let connection = await endpoint.accept() {
+            if let link = await QUICLink.over(connection, entropy: entropy) { return link }
+        }
+        return nil
+    }
+
+    package func dial(_ target: DialTarget) async throws(DialError) -> any Link {
+        guard !target.addresses.isEmpty else { throw .noRoute }
+        let connection: Connection
+        do {
+            connection = try await endpoint.connect(
+                to: target.node, addresses: target.addresses, protocols: offers.map(\.rawValue))
+        } catch {
+            throw DialError(error)
+        }
+        guard let link = await QUICLink.over(connection, entropy: entropy) else {
+            let closure = try? await connection.closed()
+            throw .refused(closure.map(LinkClosure.init) ?? .transport("the connection ended at once"))
+        }
+        return link
+    }
+
+    /// Takes nothing new, tells every peer `code` and `reason`, and closes the sockets. What was sent in this turn of the
+    /// loop still leaves.
+    package func stop(code: CloseCode = .done, reason: String = "") async {
+        await endpoint.loop.nextTurn()
+        await endpoint.close(code: code.rawValue, reason: reason)
+    }
+}
+
+/// Why a node could not start. `description` is a sentence with one thing to do.
+package enum NodeError: Error, Sendable, CustomStringConvertible {
+    case portTaken(SocketAddress)
+    case noSuchAddress(SocketAddress)
+    case notPermitted(SocketAddress)
+    /// Neither IPv4 nor IPv6 works here.
+    case noNetwork
+    case failed(String)
+
+    init(_ failure: BindFailure) {
+        switch failure {
+        case .identity(let reason): self = .failed("the TLS library refused our key: \(reason)")
+        case .socket(.addressInUse(let address)): self = .portTaken(address)
+        case .socket(.addressNotAvailable(let address)): self = .noSuchAddress(address)
+        case .socket(.permissionDenied(let address)): self = .notPermitted(address)
+        case .socket(.familyNotSupported): self = .noNetwork
+        case .socket(.system(let errno, let doing)): self = .failed("\(doing): \(SystemCause(errno: errno))")
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .portTaken(let address):
+            "cannot listen on UDP \(address): another process has that port; stop it or choose another with --bind"
+        case .noSuchAddress(let address):
+            "cannot listen on UDP \(address): no network interface here has that address; choose another with --bind"
+        case .notPermitted(let address):
+            "cannot listen on UDP \(address): ports below 1024 need privileges; choose a higher one with --bind"
+        case .noNetwork:
+            "cannot open a UDP socket: this system has neither IPv4 nor IPv6 switched on"
+        case .failed(let reason):
+            "cannot start the node: \(reason)"
+        }
+    }
+}
