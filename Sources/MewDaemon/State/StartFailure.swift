@@ -1,5 +1,7 @@
 import MewIdentity
 import MewLoop
+import MewNode
+import MewSession
 package import MewWire
 
 /// Why a daemon did not start. `message` says what was tried and what stopped it; `hint` is one thing to do.
@@ -49,6 +51,36 @@ extension StartFailure {
                 hint: "Make it writable for this user, or choose another one with --home DIR.")
         case .wrongMode, .wrongOwner, .wrongLength, .notAFile, .unreadable:
             self.init(.badInput, "\(error)", hint: "Nothing was changed.")
+        }
+    }
+}
+
+extension StartFailure {
+    init(_ path: String, _ error: StoreError) {
+        switch error {
+        case .notSaved(let reason):
+            self.init(
+                .notSaved, "cannot write to the database in \(path): \(reason)",
+                hint: "Free some space and start again.")
+        case .locked: self = .locked(path)
+        case .readOnly:
+            self.init(
+                .directoryReadOnly, "cannot write to the state directory \(path): \(error)",
+                hint: "Make it writable for this user, or choose another one with --home DIR.")
+        case .newerSchema:
+            self.init(.unknownVersion, "cannot use the database in \(path): \(error)", hint: "Update mew.")
+        case .damaged, .contradiction, .closed:
+            self.init(
+                .internal, "cannot use the database in \(path): \(error)",
+                hint: "Restore it from a backup, or move it away to start with no sessions.")
+        }
+    }
+
+    init(_ error: NodeError) {
+        switch error {
+        case .portTaken: self.init(.portTaken, "\(error)", hint: "Nothing was started.")
+        case .noSuchAddress, .notPermitted: self.init(.badInput, "\(error)", hint: "Nothing was started.")
+        case .noNetwork, .failed: self.init(.internal, "\(error)", hint: "Nothing was started.")
         }
     }
 }

@@ -1,0 +1,44 @@
+package import MewBase
+package import MewIdentity
+
+/// What `mew daemon` was asked for.
+package struct DaemonConfiguration: Sendable {
+    /// The state directory; made when there is none.
+    package var directory: String
+    /// The values of `--bind`; empty for all addresses and the kept port.
+    package var bind: [SocketAddress]
+    /// How the daemon calls itself, for people.
+    package var name: String
+    package var version: String
+    /// The values of `--agent`.
+    package var agents: [String]
+    /// The home directory of the daemon's user: where sessions without a directory work.
+    package var userHome: String
+    /// Of the agents, as `NAME=value`.
+    package var environment: [String]
+
+    package init(
+        directory: String, bind: [SocketAddress] = [], name: String, version: String, agents: [String] = [],
+        userHome: String, environment: [String]
+    ) {
+        self.directory = directory
+        self.bind = bind
+        self.name = name
+        self.version = version
+        self.agents = agents
+        self.userHome = userHome
+        self.environment = environment
+    }
+}
+
+/// What a daemon that is ready tells whoever started it. The daemon itself prints nothing.
+package struct DaemonReadiness: Sendable {
+    package let node: NodeID
+    package let name: String
+    /// Where it is bound.
+    package let addresses: [SocketAddress]
+    /// The agents on offer; the first one is the default.
+    package let agents: [String]
+    /// Whole sentences for people.
+    package let warnings: [String]
+}

@@ -1,0 +1,79 @@
+import MewAgent
+import MewBase
+import MewHost
+import MewIdentity
+import MewLoop
+import MewNode
+import MewSession
+import MewStore
+import MewWire
+
+extension DaemonProgram {
+    /// Joins the parts: sessions on the store, the daemon on the node, the control socket beside them.
+    static func assemble(
+        _ opened: Opened, catalog: AgentCatalog, lock: FileLock, store: SQLiteStore, directory: StateDirectory,
+        configuration: DaemonConfiguration, loops: Loops, diagnostics: any DiagnosticSink
+    ) async throws(StartFailure) -> DaemonProgram {
+        let wall = SystemWallClock()
+        let ids = MonotonicIDs(entropy: SystemEntropy())
+        let files = HostFiles(loop: loops.files, home: configuration.userHome)
+        let backends = catalog.backends(
+            loop: loops.network, home: configuration.userHome, environment: configuration.environment)
+        let sessions = SessionRegistry(
+            SessionEnvironment(
+                loop: loops.network, store: store, agents: backends, files: files, ids: ids, wallClock: wall,
+                diagnostics: diagnostics
+            ) { await $0.endLeftovers(on: loops.files) })
+        let daemon = Daemon(
+            .init(
+                node: opened.node.node, name: configuration.name, version: configuration.version,
+                bootID: BootID(ids.next(milliseconds: wall.millisecondsSinceEpoch))),
+            in: .init(
+                loop: loops.network, wall: wall, listener: opened.node, devices: StoredDevices(store),
+                sessions: sessions, files: files, home: configuration.userHome, diagnostics: diagnostics))
+        try await load(sessions, daemon, directory)
+        let stopper = Stopper()
+        let listener = try listen(directory, loops)
+        let bound = opened.node.addresses
+        return DaemonProgram(
+            readiness: DaemonReadiness(
+                node: opened.node.node, name: configuration.name, addresses: bound,
+                agents: catalog.entries.map(\.name), warnings: opened.warnings),
+            loops: loops, daemon: daemon, sessions: sessions, node: opened.node, store: store,
+            control: control(daemon, listener, bound: bound, stopper), controlListener: listener, lock: lock,
+            diagnostics: diagnostics, stopper: stopper)
+    }
+
+    /// Sessions settle what a crash left before anybody can ask.
+    private static func load(
+        _ sessions: SessionRegistry, _ daemon: Daemon, _ directory: StateDirectory
+    ) async throws(StartFailure) {
+        do throws(StoreError) {
+            try await sessions.start()
+        } catch {
+            throw StartFailure(directory.files.path, error)
+        }
+        do throws(DeviceStoreError) {
+            try await daemon.load()
+        } catch {
+            throw StartFailure(directory.files.path, .damaged(error.reason))
+        }
+    }
+
+    private static func listen(_ directory: StateDirectory, _ loops: Loops) throws(StartFailure) -> UnixListener {
+        do throws(SystemError) {
+            return try UnixListener(at: directory.path(StateDirectory.Name.controlSocket), on: loops.network)
+        } catch {
+            throw StartFailure(directory.files.path, error)
+        }
+    }
+
+    private static func control(
+        _ daemon: Daemon, _ listener: UnixListener, bound: [SocketAddress], _ stopper: Stopper
+    ) -> ControlServer {
+        @Sendable func addresses() -> [String] { PayloadAddresses.current(bound: bound).map(\.description) }
+        return ControlServer(
+            daemon, listener: listener, status: { await daemon.status(addresses: addresses(), relays: []) },
+            place: { .init(addresses: addresses(), relays: []) }, shutDown: { stopper.stop(backIn: nil) })
+    }
+}

@@ -1,0 +1,208 @@
+import MewBase
+import MewIdentity
+import MewLoop
+import MewNode
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import MewDaemon
+
+/// Whole daemons on loopback sockets: the state directory, the store, QUIC, sessions and the shell agent together.
+@Suite("A whole daemon", .timeLimit(.minutes(2)))
+struct DaemonProgramTests {
+    private let scratch = ScratchDirectory()
+
+    private func configuration(bind: [SocketAddress] = [.loopback(port: 0)]) -> DaemonConfiguration {
+        DaemonConfiguration(
+            directory: scratch("state"), bind: bind, name: "desk", version: "0.2.0", userHome: scratch.path,
+            environment: ["PATH=/usr/bin:/bin"])
+    }
+
+    /// Runs a daemon for the length of `body`.
+    private func withDaemon<Result: Sendable>(
+        _ configuration: DaemonConfiguration? = nil, _ body: (DaemonProgram) async throws -> Result
+    ) async throws -> Result {
+        let loops = try DaemonProgram.Loops()
+        defer { loops.stop() }
+        let program = try await DaemonProgram.start(
+            configuration ?? self.configuration(), on: loops, diagnostics: NoDiagnostics())
+        let running = loops.network.spawn { await program.run() }
+        do {
+            let result = try await body(program)
+            program.stop()
+            await running.value
+            return result
+        } catch {
+            program.stop()
+            await running.value
+            throw error
+        }
+    }
+
+    /// A node that dials the daemon.
+    private func withDialler<Result: Sendable>(
+        _ secret: SecretKey, _ body: (Node) async throws -> Result
+    ) async throws -> Result {
+        let loop = try EventLoop(name: "dialler")
+        defer { loop.stop() }
+        let node = try await Node.start(
+            .init(secret: secret, addresses: [.loopback(port: 0)], accepts: []), network: KernelNetwork(),
+            loop: loop, entropy: SystemEntropy())
+        do {
+            let result = try await body(node)
+            await node.stop()
+            return result
+        } catch {
+            await node.stop()
+            throw error
+        }
+    }
+
+    private func dial(_ node: Node, _ program: DaemonProgram) async throws -> TestPeer {
+        let target = DialTarget(node: program.readiness.node, addresses: program.readiness.addresses)
+        return TestPeer(link: try await node.dial(target))
+    }
+
+    private func pair(_ node: Node, _ program: DaemonProgram) async throws {
+        let token = PairingToken(entropy: SystemEntropy())
+        let window = try await program.daemon.openWindow(
+            .init(scope: .control, codeDigest: token.digest, expected: nil, canConfirm: false, seconds: 60))
+        let control = try await dial(node, program).open()
+        try await control.hello(token: token.revealed)
+        guard case .remoteReady? = try await control.message() else { return fail("not paired") }
+        await program.daemon.closeWindow(window.number)
+        await control.link.close(code: .done, reason: "")
+    }
+
+    private func operation(_ number: UInt64) -> OperationID { OperationID(ULID(high: 1, low: number)) }
+
+    @Test("a directory has one daemon; after it stopped the next one has the same node ID")
+    func oneDaemon() async throws {
+        let first = try await withDaemon { program in
+            let loops = try DaemonProgram.Loops()
+            defer { loops.stop() }
+            await #expect {
+                _ = try await DaemonProgram.start(configuration(), on: loops, diagnostics: NoDiagnostics())
+            } throws: { ($0 as? StartFailure)?.code == .directoryLocked }
+            return program.readiness.node
+        }
+        #expect(try await withDaemon { $0.readiness.node } == first)
+    }
+
+    @Test("without --bind the port of the first start is kept; when it is taken another one is, with a warning")
+    func keptPort() async throws {
+        let first = try await withDaemon(configuration(bind: [])) { $0.readiness.addresses.map(\.port) }
+        #expect(Set(first).count == 1)
+        let port = try #require(first.first)
+        #expect(try await withDaemon(configuration(bind: [])) { $0.readiness.addresses.map(\.port) } == first)
+        let thief = try await withDialler(SecretKey.generate(entropy: SystemEntropy())) { _ in
+            try await withSocket(port) {
+                try await withDaemon(configuration(bind: [])) {
+                    ($0.readiness.addresses.map(\.port), $0.readiness.warnings)
+                }
+            }
+        }
+        #expect(thief.0.first != port)
+        #expect(thief.1.first?.contains("UDP port \(port) is taken") == true)
+    }
+
+    @Test("a port that the user named and somebody has is an error, not another port")
+    func takenPort() async throws {
+        let loop = try EventLoop(name: "thief")
+        defer { loop.stop() }
+        let thief = try await Node.start(
+            .init(secret: SecretKey.generate(entropy: SystemEntropy()), addresses: [.loopback(port: 0)]),
+            network: KernelNetwork(), loop: loop, entropy: SystemEntropy())
+        await #expect {
+            try await withDaemon(configuration(bind: thief.addresses)) { _ in }
+        } throws: { ($0 as? StartFailure)?.code == .portTaken }
+        await thief.stop()
+    }
+
+    /// Holds the port on all addresses while `body` runs.
+    private func withSocket<Result: Sendable>(
+        _ port: UInt16, _ body: () async throws -> Result
+    ) async throws -> Result {
+        let loop = try EventLoop(name: "thief")
+        defer { loop.stop() }
+        let thief = try await Node.start(
+            .init(
+                secret: SecretKey.generate(entropy: SystemEntropy()),
+                addresses: [.anyIPv6.with(port: port), .anyIPv4.with(port: port)]), network: KernelNetwork(),
+            loop: loop, entropy: SystemEntropy())
+        do {
+            let result = try await body()
+            await thief.stop()
+            return result
+        } catch {
+            await thief.stop()
+            throw error
+        }
+    }
+
+    @Test("the main job: pair, make a session, prompt, permit, hear the output; after a restart everything is there")
+    func mainJob() async throws {
+        let secret = SecretKey.generate(entropy: SystemEntropy())
+        let session = try await withDialler(secret) { node in
+            try await withDaemon { program in
+                try await pair(node, program)
+                let peer = try await dial(node, program)
+                let control = try await peer.open()
+                try await control.enter()
+                let session = try await runPrompt(in: peer)
+                // A control channel that is dropped ends the connection.
+                try await control.send(.ping)
+                return session
+            }
+        }
+        try await withDialler(secret) { node in
+            try await withDaemon { program in
+                let peer = try await dial(node, program)
+                let control = try await peer.open()
+                try await control.enter()
+                try await control.send(.listSessions)
+                guard case .sessionList(let list)? = try await control.message() else { return fail("no list") }
+                #expect(list.sessions.map(\.sessionID) == [session])
+                let channel = try await peer.open()
+                try await channel.send(.attachSession(.init(sessionID: session, clientKind: .cli)))
+                let seen = try await collect(channel) { if case .caughtUp = $0 { true } else { false } }
+                #expect(seen.contains { "\($0)".contains("mew-was-here") })
+            }
+        }
+    }
+
+    private func runPrompt(in peer: TestPeer) async throws -> SessionID {
+        let channel = try await peer.open()
+        try await channel.send(.newSession(.init(clientKind: .cli)), operation: operation(1))
+        let opening = try await collect(channel) { if case .sessionReady = $0 { true } else { false } }
+        guard case .sessionReady(let ready)? = opening.last else { throw ChannelError.finished }
+        try await channel.send(.prompt(.init(text: "printf 'mew-was-%s' here")), operation: operation(2))
+        let asked = try await collect(channel) { if case .request = $0 { true } else { false } }
+        guard case .request(let request)? = asked.last, let shown = request.shown else { throw ChannelError.finished }
+        let answer = Answer(
+            requestID: request.id, content: .permission(.allowOnce),
+            shownDigest: ShownDigest(of: shown, request: request.id))
+        try await channel.send(.answer(answer), operation: operation(3))
+        let rest = try await collect(channel) {
+            guard case .receipt(let receipt) = $0 else { return false }
+            return receipt.operation == operation(2) && receipt.state == .done
+        }
+        #expect(rest.contains { "\($0)".contains("mew-was-here") })
+        await channel.channel.finish()
+        return ready.sessionID
+    }
+
+    /// Every message up to the one that `isLast` names.
+    private func collect(
+        _ channel: TestChannel, until isLast: (DaemonMessage) -> Bool
+    ) async throws -> [DaemonMessage] {
+        var messages: [DaemonMessage] = []
+        while let message = try await channel.message() {
+            messages.append(message)
+            if isLast(message) { return messages }
+        }
+        Issue.record("the channel ended after \(messages.map(\.kind))")
+        throw ChannelError.finished
+    }
+}
