@@ -33,37 +33,49 @@ public struct ULID: Hashable, Comparable, Sendable, CustomStringConvertible {
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
 
     public var description: String {
-        String(unsafeUninitializedCapacity: 26) { text in
-            for index in 0..<26 { text[index] = Self.alphabet[symbol(at: index)] }
+        let alphabet = Self.alphabet
+        return String(unsafeUninitializedCapacity: 26) { text in
+            // Five bits a character, the last ones first; the first character is left with three.
+            var rest = UInt128(high) << 64 | UInt128(low)
+            var index = 26
+            while index > 0 {
+                index -= 1
+                text[index] = alphabet[Int(truncatingIfNeeded: rest & 31)]
+                rest >>= 5
+            }
             return 26
         }
     }
 
-    /// The five bits of text position `index`; the first position holds only three.
-    private func symbol(at index: Int) -> Int {
-        let shift = 5 * (25 - index)
-        let bits =
-            switch shift {
-            case 64...: high >> UInt64(shift - 64)
-            case 60..<64: high << UInt64(64 - shift) | low >> UInt64(shift)
-            default: low >> UInt64(shift)
-            }
-        return Int(bits & 31)
-    }
-
     /// Accepts exactly 26 upper-case characters of the alphabet whose first is at most `7`.
     public init?(_ text: some StringProtocol) {
+        self.init(String(text))
+    }
+
+    /// The same without a copy; every message carries a few of them.
+    public init?(_ text: String) {
+        let characters = text.utf8.span
+        guard characters.count == 26 else { return nil }
         var high: UInt64 = 0
         var low: UInt64 = 0
-        var count = 0
-        for character in text.utf8 {
-            guard count < 26, let value = Self.alphabet.firstIndex(of: character) else { return nil }
-            guard count > 0 || value < 8 else { return nil }
+        for index in 0..<26 {
+            guard let value = Self.value(of: characters[index]), index > 0 || value < 8 else { return nil }
             high = high << 5 | low >> 59
-            low = low << 5 | UInt64(value)
-            count += 1
+            low = low << 5 | value
         }
-        guard count == 26 else { return nil }
         self.init(high: high, low: low)
+    }
+
+    /// The five bits that a character stands for. I, L, O and U are no characters of the alphabet.
+    private static func value(of character: UInt8) -> UInt64? {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(character - UInt8(ascii: "0"))
+        case UInt8(ascii: "A")...UInt8(ascii: "H"): UInt64(character - UInt8(ascii: "A") + 10)
+        case UInt8(ascii: "J"), UInt8(ascii: "K"): UInt64(character - UInt8(ascii: "J") + 18)
+        case UInt8(ascii: "M"), UInt8(ascii: "N"): UInt64(character - UInt8(ascii: "M") + 20)
+        case UInt8(ascii: "P")...UInt8(ascii: "T"): UInt64(character - UInt8(ascii: "P") + 22)
+        case UInt8(ascii: "V")...UInt8(ascii: "Z"): UInt64(character - UInt8(ascii: "V") + 27)
+        default: nil
+        }
     }
 }

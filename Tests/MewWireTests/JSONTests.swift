@@ -97,6 +97,18 @@ struct JSONTests {
         #expect(value["key 500"] == nil && value["key 999"] == 999 && object.count == 999)
     }
 
+    @Test("a repeated key is found whatever its length and first letter, also spelled with an escape")
+    func duplicatesOfEveryLength() throws {
+        for length in 0..<70 {
+            for first in ["", "a", "z", "é", "\u{10ffff}"] {
+                let key = first + String(repeating: "k", count: length)
+                let value = try JSON(parsing: "{\"\(key)\":1,\"x y\":2,\"\(key)\":3}")
+                #expect(value.asObject?.count == 2 && value[key] == 3 && value["x y"] == 2)
+            }
+        }
+        #expect(try JSON(parsing: "{\"abc\":1,\"\\u0061bc\":2}").text == "{\"abc\":2}")
+    }
+
     @Test("the limits on bytes and values hold exactly")
     func limits() throws {
         let limits = JSON.Limits(maxBytes: 10, maxNesting: 2, maxValues: 4)

@@ -93,14 +93,28 @@ struct JSONParser {
             at += 1
             return object
         }
+        var seen: UInt64 = 0
         while true {
             guard peek(input) == UInt8(ascii: "\"") else { throw unexpected(input, wanted: "a key") }
             let key = try string(input)
             guard peek(input) == UInt8(ascii: ":") else { throw unexpected(input, wanted: "a colon") }
             at += 1
-            object[key] = try value(input)
+            let value = try value(input)
+            let bit = Self.bit(of: key)
+            if seen & bit == 0 {
+                object.append(JSONObject.Entry(key: key, value: value))
+            } else {
+                object[key] = value
+            }
+            seen |= bit
             if try isClosed(by: UInt8(ascii: "}"), input) { return object }
         }
+    }
+
+    /// One bit out of 64 by length and first byte: two keys with different bits differ, so that most need no search for a
+    /// duplicate.
+    private static func bit(of key: String) -> UInt64 {
+        1 << UInt64((key.utf8.count &* 11 &+ Int(key.utf8.first ?? 0)) & 63)
     }
 
     /// Steps over the opening bracket.

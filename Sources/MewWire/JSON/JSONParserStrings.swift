@@ -62,7 +62,7 @@ extension JSONParser {
 
     /// The high bit of each byte that is a quote, a backslash or below 0x20. Exact up to and including the lowest such byte,
     /// the only one used: a subtraction borrows from the next byte only where it hits. `& ~x` drops bytes above 0x7f.
-    private static func specialBytes(in word: UInt64) -> UInt64 {
+    static func specialBytes(in word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let highs: UInt64 = 0x8080_8080_8080_8080
         let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))

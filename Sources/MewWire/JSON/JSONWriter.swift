@@ -2,6 +2,11 @@
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
 
+    init() {
+        // Most messages fit.
+        bytes.reserveCapacity(256)
+    }
+
     mutating func write(_ json: JSON) {
         switch json {
         case .null: raw("null")
@@ -22,14 +27,16 @@ struct JSONWriter {
     mutating func write(_ value: Int64) {
         let bounded = max(-JSON.maxInteger, min(JSON.maxInteger, value))
         if bounded < 0 { bytes.append(UInt8(ascii: "-")) }
+        var digits = InlineArray<16, UInt8>(repeating: UInt8(ascii: "0"))
         var rest = bounded.magnitude
-        guard rest >= 10 else { return bytes.append(UInt8(ascii: "0") + UInt8(rest)) }
-        let start = bytes.count
-        while rest > 0 {
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+        var first = 15
+        while rest >= 10 {
+            digits[first] += UInt8(truncatingIfNeeded: rest % 10)
             rest /= 10
+            first -= 1
         }
-        bytes[start...].reverse()
+        digits[first] += UInt8(truncatingIfNeeded: rest)
+        append(digits.span.extracting(first...))
     }
 
     /// The shortest text that reads back as the same double, always with a fraction or exponent: `0.0`, `0.0142`, `1e+16`.
@@ -60,17 +67,44 @@ struct JSONWriter {
     /// Escapes what RFC 8259 §7 says "MUST be escaped": "quotation mark, reverse solidus, and the control characters".
     mutating func write(_ text: String) {
         byte("\"")
-        let utf8 = text.utf8.span
-        var run = 0
-        for index in 0..<utf8.count {
-            let byte = utf8[index]
-            guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else { continue }
+        let start = bytes.count
+        bytes.append(contentsOf: text.utf8)
+        if let special = firstSpecial(from: start) {
+            bytes.removeSubrange(special...)
+            writeEscaped(text.utf8.span, from: special - start)
+        }
+        byte("\"")
+    }
+
+    /// Where the first byte from `start` on is that must be escaped.
+    private func firstSpecial(from start: Int) -> Int? {
+        let written = bytes.span.bytes
+        var at = start
+        while at &+ 8 <= written.byteCount {
+            let word = UInt64(littleEndian: written.unsafeLoadUnaligned(fromByteOffset: at, as: UInt64.self))
+            let special = JSONParser.specialBytes(in: word)
+            guard special == 0 else { return at + special.trailingZeroBitCount / 8 }
+            at += 8
+        }
+        while at < written.byteCount {
+            if Self.mustEscape(bytes[at]) { return at }
+            at += 1
+        }
+        return nil
+    }
+
+    private static func mustEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private mutating func writeEscaped(_ utf8: Span<UInt8>, from start: Int) {
+        var run = start
+        for index in start..<utf8.count where Self.mustEscape(utf8[index]) {
             append(utf8.extracting(run..<index))
-            escape(byte)
+            escape(utf8[index])
             run = index + 1
         }
         append(utf8.extracting(run..<utf8.count))
-        byte("\"")
     }
 
     private mutating func escape(_ value: UInt8) {
