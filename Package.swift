@@ -117,3 +117,17 @@ let package = Package(
     ],
     targets: systemLibraries + modules + testSupport + testTargets
 )
+
+// The libFuzzer targets of Fuzz/README.md. They need the fuzzer's own `main`, so an ordinary build must not see them.
+if Context.environment["MEW_FUZZ"] != nil {
+    func fuzz(_ name: String, _ dependencies: [Target.Dependency], path: String) -> Target {
+        .executableTarget(
+            name: name, dependencies: dependencies, path: path,
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])],
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer"])])
+    }
+    package.targets += [
+        fuzz("fuzz-json", ["MewWire"], path: "Fuzz/JSON"),
+        fuzz("fuzz-messages", ["MewWire"], path: "Fuzz/Messages"),
+    ]
+}
