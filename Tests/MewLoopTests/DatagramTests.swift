@@ -77,7 +77,7 @@ final class Port: @unchecked Sendable {
     func close() async throws { try await loop.run { [self] in socket.close() } }
 }
 
-@Suite("UDP sockets of the kernel", .timeLimit(.minutes(1)))
+@Suite("UDP sockets of the kernel", .timeLimit(.minutes(10)))
 struct DatagramTests {
     /// 44 packets of 1,400 bytes and a shorter last one, each filled with its number.
     private static let batch: [UInt8] = (0..<44).flatMap { [UInt8](repeating: UInt8($0), count: 1_400) } + [44, 44, 44]

@@ -2,7 +2,7 @@ import MewBase
 import MewLoop
 import Testing
 
-@Suite("The epoll loop as an executor", .timeLimit(.minutes(1)))
+@Suite("The epoll loop as an executor", .timeLimit(.minutes(10)))
 struct EventLoopTests {
     @Test("actors pinned to a loop run on its thread, from whatever thread they are called")
     func pinned() async throws {

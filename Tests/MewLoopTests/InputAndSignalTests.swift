@@ -3,7 +3,7 @@ import MewBase
 import MewLoop
 import Testing
 
-@Suite("Standard input", .timeLimit(.minutes(1)))
+@Suite("Standard input", .timeLimit(.minutes(10)))
 struct StandardInputTests {
     @Test("lines of a pipe arrive as they are written; the last one needs no line feed")
     func pipe() async throws {
@@ -64,7 +64,7 @@ struct StandardInputTests {
     }
 }
 
-@Suite("Signals", .timeLimit(.minutes(1)))
+@Suite("Signals", .timeLimit(.minutes(10)))
 struct SignalTests {
     @Test("blocked signals arrive as events, also those that came before anybody listened")
     func delivered() async throws {
@@ -85,7 +85,7 @@ struct SignalTests {
     }
 }
 
-@Suite("Interfaces of this machine", .timeLimit(.minutes(1)))
+@Suite("Interfaces of this machine", .timeLimit(.minutes(10)))
 struct NetworkInterfaceTests {
     @Test("the loopback address is among them, marked as what it is")
     func loopback() throws {

@@ -2,7 +2,7 @@ import MewBase
 import MewLoop
 import Testing
 
-@Suite("Byte streams", .timeLimit(.minutes(1)))
+@Suite("Byte streams", .timeLimit(.minutes(10)))
 struct StreamSocketTests {
     private static func withPair(_ body: @Sendable (EventLoop, StreamSocket, StreamSocket) async throws -> Void)
         async throws

@@ -3,7 +3,7 @@ import MewBase
 import MewLoop
 import Testing
 
-@Suite("Unix sockets", .timeLimit(.minutes(1)))
+@Suite("Unix sockets", .timeLimit(.minutes(10)))
 struct UnixListenerTests {
     @Test("whoever connects gets what the listener accepts, and knows the other's process")
     func connect() async throws {
