@@ -127,7 +127,15 @@ package struct PrivateDirectory: Sendable {
                 throw SystemError(errno: error, doing: "locking \(file(name))")
             }
         }
+        // For people: who else wants the lock can name us. The lock itself needs no content, so a full disk is no error.
+        if ftruncate(descriptor, 0) == 0 { _ = writeBlock(descriptor, Array("\(getpid())\n".utf8)) }
         return FileLock(owning: descriptor)
+    }
+
+    /// The process that took the lock last; for messages only, since it may be gone.
+    package func lastHolder(of name: String) -> Int32? {
+        guard let bytes = try? read(name, maxBytes: 16) else { return nil }
+        return Int32(String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
     }
 }
 
@@ -150,3 +158,4 @@ private func readBlock(_ descriptor: Int32, _ block: inout [UInt8]) -> Int { rea
 private func writeBlock(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
     write(descriptor, bytes.baseAddress, bytes.count)
 }
+private func writeBlock(_ descriptor: Int32, _ bytes: [UInt8]) -> Int { write(descriptor, bytes, bytes.count) }

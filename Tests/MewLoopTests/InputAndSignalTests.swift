@@ -59,7 +59,7 @@ struct StandardInputTests {
             for _ in 0..<10 { try await loop.run {} }
             question.cancel()
             #expect(await question.value == .cancelled)
-            ends.forEach { close($0) }
+            for end in ends { close(end) }
         }
     }
 }

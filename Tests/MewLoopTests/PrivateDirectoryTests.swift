@@ -66,6 +66,7 @@ struct PrivateDirectoryTests {
             var held: FileLock? = try directory.lock("lock", waiting: false)
             #expect { try directory.lock("lock", waiting: false) } throws: { ($0 as? SystemError)?.kind == .busy }
             #expect(held != nil)
+            #expect(directory.lastHolder(of: "lock") == getpid())
             held = nil
             _ = try directory.lock("lock", waiting: true)
         }

@@ -20,9 +20,10 @@ package struct StartFailure: Error, Hashable, Sendable, CustomStringConvertible 
 }
 
 extension StartFailure {
-    static func locked(_ path: String) -> StartFailure {
-        StartFailure(
-            .directoryLocked, "cannot use the state directory \(path), because another mew daemon is using it",
+    static func locked(_ path: String, by process: Int32?) -> StartFailure {
+        let who = process.map { " (process \($0))" } ?? ""
+        return StartFailure(
+            .directoryLocked, "cannot use the state directory \(path), because another mew daemon is using it\(who)",
             hint: "Stop that daemon, or choose another directory with --home DIR.")
     }
 

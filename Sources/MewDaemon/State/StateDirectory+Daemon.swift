@@ -30,7 +30,8 @@ extension StateDirectory {
         do throws(SystemError) {
             return try files.lock(Name.listenerLock, waiting: false)
         } catch {
-            throw error.kind == .busy ? .locked(files.path) : StartFailure(files.path, error)
+            throw error.kind == .busy
+                ? .locked(files.path, by: files.lastHolder(of: Name.listenerLock)) : StartFailure(files.path, error)
         }
     }
 
