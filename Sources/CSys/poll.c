@@ -12,10 +12,8 @@
 
 enum { MAX_EVENTS = 64 };
 
-/// Set by the first refusal and by tests: epoll_wait only from then on.
-static _Atomic int milliseconds_only;
-
-void csys_poll_force_milliseconds(int forced) { atomic_store(&milliseconds_only, forced); }
+/// Set by the first refusal: epoll_wait only from then on.
+static _Atomic int lacks_pwait2;
 
 int csys_poll_create(void) {
     int fd = epoll_create1(EPOLL_CLOEXEC);
@@ -52,20 +50,20 @@ static int wait_milliseconds(int poll, struct epoll_event *ready, int capacity, 
     return epoll_wait(poll, ready, capacity, milliseconds > INT_MAX ? INT_MAX : (int)milliseconds);
 }
 
-static int wait_any(int poll, struct epoll_event *ready, int capacity, int64_t timeout) {
-    if (atomic_load_explicit(&milliseconds_only, memory_order_relaxed))
+static int wait_any(int poll, struct epoll_event *ready, int capacity, int64_t timeout, int milliseconds_only) {
+    if (milliseconds_only || atomic_load_explicit(&lacks_pwait2, memory_order_relaxed))
         return wait_milliseconds(poll, ready, capacity, timeout);
     struct timespec time = {.tv_sec = timeout / 1000000000, .tv_nsec = timeout % 1000000000};
     int n = epoll_pwait2(poll, ready, capacity, timeout < 0 ? NULL : &time, NULL);
     // ENOSYS: kernel before 5.11 or valgrind. EPERM: a container's system-call filter from before it existed.
     if (n >= 0 || (errno != ENOSYS && errno != EPERM)) return n;
-    csys_poll_force_milliseconds(1);
+    atomic_store(&lacks_pwait2, 1);
     return wait_milliseconds(poll, ready, capacity, timeout);
 }
 
-int csys_poll_wait(int poll, csys_event *events, int capacity, int64_t timeout) {
+int csys_poll_wait(int poll, csys_event *events, int capacity, int64_t timeout, int milliseconds_only) {
     struct epoll_event ready[MAX_EVENTS];
-    int n = wait_any(poll, ready, capacity < MAX_EVENTS ? capacity : MAX_EVENTS, timeout);
+    int n = wait_any(poll, ready, capacity < MAX_EVENTS ? capacity : MAX_EVENTS, timeout, milliseconds_only);
     if (n < 0) return errno == EINTR ? 0 : -errno;
     for (int i = 0; i < n; i++) {
         events[i].token = ready[i].data.u64;

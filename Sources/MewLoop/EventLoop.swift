@@ -42,6 +42,7 @@ package final class EventLoop: Loop, @unchecked Sendable {
 
     private let name: String
     let spin: Duration
+    let waitsInMilliseconds: Bool
     let inbox = Mutex(Inbox())
     /// True from the first addition to `inbox` until the loop takes it. Cleared *before* the inbox is taken, and looked
     /// at before every wait, whoever set it: otherwise a job added late in a turn waits for the next packet.
@@ -78,9 +79,11 @@ package final class EventLoop: Loop, @unchecked Sendable {
     ///   - name: shows in the list of threads, at most 15 bytes.
     ///   - spin: after activity, poll that long before sleeping: cuts a round trip on loopback from 62 to 15 µs and
     ///     burns a core meanwhile. Off by default.
-    package init(name: String, spin: Duration = .zero) throws(SystemError) {
+    ///   - waitsInMilliseconds: a test switch: as on kernels before 5.11, which have no finer wait.
+    package init(name: String, spin: Duration = .zero, waitsInMilliseconds: Bool = false) throws(SystemError) {
         self.name = name
         self.spin = spin
+        self.waitsInMilliseconds = waitsInMilliseconds
         turnTime = Self.systemTime
         poll = try checked(csys_poll_create(), "creating an event loop")
         wake = csys_wake_create()

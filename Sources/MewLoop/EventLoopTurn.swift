@@ -12,7 +12,8 @@ extension EventLoop {
     private static let longWait: Duration = .seconds(1)
 
     func turn() {
-        let count = csys_poll_wait(poll, events, Int32(Self.eventsPerTurn), waitNanoseconds())
+        let count = csys_poll_wait(
+            poll, events, Int32(Self.eventsPerTurn), waitNanoseconds(), waitsInMilliseconds ? 1 : 0)
         precondition(count >= 0, "epoll refused our descriptor: error \(-count)")
         turnCount += 1
         let before = turnTime

@@ -121,9 +121,11 @@ struct EventLoopTests {
         }
     }
 
-    @Test("timers fire in the order of their deadlines, never early")
-    func timers() async throws {
-        try await withLoop { loop in
+    @Test(
+        "timers fire in the order of their deadlines, never early, also where the kernel waits in milliseconds only",
+        arguments: [false, true])
+    func timers(waitsInMilliseconds: Bool) async throws {
+        try await withLoop(waitsInMilliseconds: waitsInMilliseconds) { loop in
             let fired = Shared<[Int]>([])
             let early = Shared<[Int]>([])
             await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in

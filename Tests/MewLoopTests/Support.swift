@@ -39,9 +39,9 @@ struct SplitMix: RandomNumberGenerator {
 
 /// Runs `body` with a loop that is stopped afterwards.
 func withLoop<Result: Sendable>(
-    spin: Duration = .zero, _ body: @Sendable (EventLoop) async throws -> Result
+    spin: Duration = .zero, waitsInMilliseconds: Bool = false, _ body: @Sendable (EventLoop) async throws -> Result
 ) async throws -> Result {
-    let loop = try EventLoop(name: "test", spin: spin)
+    let loop = try EventLoop(name: "test", spin: spin, waitsInMilliseconds: waitsInMilliseconds)
     defer { loop.stop() }
     return try await body(loop)
 }

@@ -29,12 +29,9 @@ int csys_poll_remove(int poll, int fd);
 /// Waits at most `timeout` nanoseconds (0: not at all; negative: for ever) and returns how many of `events` were
 /// filled; 0 also when a signal came. Minus an errno value when the call itself is wrong.
 ///
-/// Uses epoll_pwait2; where the kernel, a sandbox or valgrind has none, epoll_wait with the time rounded up to
-/// milliseconds, so that a timer never fires early.
-int csys_poll_wait(int poll, csys_event *events, int capacity, int64_t timeout);
-
-/// Test switch, process-wide: pretend that the kernel has no epoll_pwait2.
-void csys_poll_force_milliseconds(int forced);
+/// Uses epoll_pwait2; where the kernel, a sandbox or valgrind has none, or when `milliseconds_only` is set (a test
+/// switch), epoll_wait with the time rounded up to milliseconds, so that a timer never fires early.
+int csys_poll_wait(int poll, csys_event *events, int capacity, int64_t timeout, int milliseconds_only);
 
 /// An eventfd that wakes a loop, or minus an errno value.
 int csys_wake_create(void);
