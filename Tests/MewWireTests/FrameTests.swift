@@ -1,5 +1,6 @@
 import MewBase
 import MewIdentity
+import MewTestSupport
 import MewWire
 import Testing
 
@@ -50,6 +51,29 @@ struct FrameTests {
                 == #"{"type":"delete_session","session_id":"\#(session)","op_id":"\#(operation)"}"#)
         #expect(try ClientFrame.decode(bytes, from: .native).frame == frame)
         #expect(ClientFrame(.ping, sessionID: session).sessionID == session)
+    }
+
+    @Test("every message takes an envelope there and back, and writes no key twice")
+    func everyEnvelope() throws {
+        func check<F: Equatable, E>(_ frame: F, _ bytes: [UInt8]?, _ decode: ([UInt8]) -> Decoded<F, E>) throws {
+            let bytes = try #require(bytes)
+            #expect(decode(bytes) == .decoded(frame))
+            #expect(try JSON(parsing: bytes).utf8 == bytes, "a parser drops the first of two equal keys")
+        }
+        for form in WireForm.client {
+            let message = try ClientFrame.decode(Array(form.text.utf8), from: .native).frame.message
+            let frame = ClientFrame(
+                message, operation: operation, ref: "r", sessionID: message.sessionID == nil ? session : nil)
+            try check(frame, frame.encoded(for: .native)) { ClientFrame.decode($0, from: .native) }
+        }
+        for form in WireForm.daemon {
+            let message = try DaemonFrame.decode(Array(form.text.utf8), from: .native).frame.message
+            let hasNumber = form.fields.contains { $0.name == "seq" }
+            let frame = DaemonFrame(
+                message, sessionID: message.sessionID == nil ? session : nil,
+                sequence: hasNumber ? nil : SequenceNumber(3), ref: "r")
+            try check(frame, frame.encoded(for: .native)) { DaemonFrame.decode($0, from: .native) }
+        }
     }
 
     @Test("the number in a receipt or in caught_up is not the number of an event")
