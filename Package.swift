@@ -106,7 +106,7 @@ let testTargets: [Target] = [
             "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUICCore", "MewQUIC", "MewNode",
             "MewDaemon", "MewTestSupport",
         ]),
-    tests("MewCommandTests", ["MewBase", "MewIdentity", "MewWire", "mew"]),
+    tests("MewCommandTests", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUIC", "mew"]),
 ]
 
 let package = Package(
