@@ -18,7 +18,7 @@ extension DaemonProgram {
         let ids = MonotonicIDs(entropy: SystemEntropy())
         let files = HostFiles(loop: loops.files, home: configuration.userHome)
         let backends = catalog.backends(
-            loop: loops.network, home: configuration.userHome, environment: configuration.environment)
+            loop: loops.agents, home: configuration.userHome, environment: configuration.environment)
         let sessions = SessionRegistry(
             SessionEnvironment(
                 loop: loops.network, store: store, agents: backends, files: files, ids: ids, wallClock: wall,

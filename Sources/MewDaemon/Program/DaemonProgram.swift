@@ -18,8 +18,10 @@ import MewWire
 package struct DaemonProgram: Sendable {
     /// The threads of a daemon: packets never wait for a disk.
     package struct Loops: Sendable {
-        /// Network, sessions, agents.
+        /// Network and sessions.
         package let network: EventLoop
+        /// The commands of agents: their output, and looks into the process table that take a millisecond.
+        package let agents: EventLoop
         /// The store, and nothing else: a sync may take long.
         package let store: BlockingLoop
         /// Directories of sessions.
@@ -27,6 +29,7 @@ package struct DaemonProgram: Sendable {
 
         package init() throws(SystemError) {
             network = try EventLoop(name: "mew")
+            agents = try EventLoop(name: "mew-agents")
             store = try BlockingLoop(name: "mew-store")
             files = try BlockingLoop(name: "mew-files")
         }
@@ -34,6 +37,7 @@ package struct DaemonProgram: Sendable {
         /// After `run` has returned.
         package func stop() {
             network.stop()
+            agents.stop()
             store.stop()
             files.stop()
         }
