@@ -13,6 +13,9 @@ public protocol AgentBackend: Sendable {
     /// The model of a new session; nil when there is nothing to choose.
     var defaultModel: ModelName? { get }
 
+    /// How much a new session thinks, by the name of a variant of its model; nil is off.
+    var defaultThinkingVariant: String? { get }
+
     /// Ways of working that sessions with this agent can take on; empty when there is nothing to choose.
     var personas: [AgentPersona] { get }
 
@@ -33,6 +36,7 @@ public protocol AgentBackend: Sendable {
 extension AgentBackend {
     public var models: [ModelInfo] { [] }
     public var defaultModel: ModelName? { nil }
+    public var defaultThinkingVariant: String? { nil }
     public var personas: [AgentPersona] { [] }
     public func forget(_ session: SessionID) async {}
     public func compact(_ session: SessionID, host: any AgentHost) async -> Bool { false }

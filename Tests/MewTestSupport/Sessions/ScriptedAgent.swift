@@ -29,6 +29,7 @@ package final class ScriptedAgent: AgentBackend {
     package let name: String
     package let models: [ModelInfo]
     package let defaultModel: ModelName?
+    package let defaultThinkingVariant: String?
     package let personas: [AgentPersona]
     private let state: Mutex<State>
 
@@ -39,9 +40,10 @@ package final class ScriptedAgent: AgentBackend {
 
     package init(
         _ scripts: [[Step]], name: String = "scripted", models: [ModelInfo] = [], defaultModel: ModelName? = nil,
-        personas: [AgentPersona] = []
+        defaultThinkingVariant: String? = nil, personas: [AgentPersona] = []
     ) {
         (self.name, self.models, self.defaultModel, self.personas) = (name, models, defaultModel, personas)
+        self.defaultThinkingVariant = defaultThinkingVariant
         state = Mutex(State(scripts: scripts))
     }
 
