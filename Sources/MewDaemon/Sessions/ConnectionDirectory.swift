@@ -9,6 +9,7 @@ final class ConnectionDirectory: Sendable {
     private struct State {
         var clients: [ClientID: SessionClient] = [:]
         var refresh: (@Sendable (SessionClient) -> Void)?
+        var ownAttention: (@Sendable (SessionClient) -> DaemonMessage?)?
     }
 
     private let state = Mutex(State())
@@ -16,6 +17,12 @@ final class ConnectionDirectory: Sendable {
     /// Calls `refresh` for each client that lost part of what goes to everyone and has read the rest: it needs the lists anew.
     func whenLagging(_ refresh: (@Sendable (SessionClient) -> Void)?) {
         state.withLock { $0.refresh = refresh }
+    }
+
+    /// Asks `counts` for the open requests of a phone's own session after it was told those of another one, which it shows
+    /// as its own (spec/mew-wire.md §5.8).
+    func whenMisled(_ counts: (@Sendable (SessionClient) -> DaemonMessage?)?) {
+        state.withLock { $0.ownAttention = counts }
     }
 
     func add(_ client: SessionClient) {
@@ -47,6 +54,10 @@ final class ConnectionDirectory: Sendable {
             if case .overflowed = push, !isAttached, let refresh = state.withLock({ $0.refresh }) {
                 client.whenDrained { refresh(client) }
             }
+            guard forms.misleads(client, isAttached: isAttached),
+                let counts = state.withLock({ $0.ownAttention })?(client)
+            else { continue }
+            client.push(DaemonFrame(counts), .stream(upTo: nil))
         }
     }
 }

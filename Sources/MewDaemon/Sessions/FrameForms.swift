@@ -27,7 +27,7 @@ struct FrameForms {
         case .control:
             return nativeBytes()
         case .stock:
-            return client.kind == .mobile ? phoneBytes(isAttached: isAttached) : stockBytes()
+            return client.mayBePhone ? phoneBytes(isAttached: isAttached) : stockBytes()
         }
     }
 
@@ -40,9 +40,22 @@ struct FrameForms {
 
     private mutating func stockBytes() -> [UInt8]? {
         if let stock { return stock }
-        let made = DaemonFrame(message).encoded(for: .stock)
+        let made = stockMessage.flatMap { DaemonFrame($0).encoded(for: .stock) }
         stock = made
         return made
+    }
+
+    /// Stock clients know no `daemon_state`: they are told once that nothing is being saved.
+    private var stockMessage: DaemonMessage? {
+        guard case .daemonState(let state) = message else { return message }
+        guard !state.isSaving else { return nil }
+        return .errorEvent(.init(message: "nothing is being saved\(state.reason.map { ": \($0)" } ?? "")"))
+    }
+
+    /// True when a phone takes the message for one about its own session although it is not (spec/mew-wire.md §5.8).
+    func misleads(_ client: SessionClient, isAttached: Bool) -> Bool {
+        guard case .sessionAttentionChanged = message else { return false }
+        return !isAttached && client.mayBePhone
     }
 
     /// What the stock phone app needs told otherwise (spec/mew-wire.md §4.10 and §5.8).
@@ -86,4 +99,9 @@ extension SessionInfo {
         info.summary = info.title ?? info.summary
         return info
     }
+}
+
+extension SessionClient {
+    /// A stock client that has not said what it is may be a phone.
+    var mayBePhone: Bool { role == .stock && (kind == .mobile || kind == .unknown) }
 }

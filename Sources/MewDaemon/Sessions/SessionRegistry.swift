@@ -59,9 +59,21 @@ package actor SessionRegistry: SessionService {
             guard let registry = self else { return }
             loop.spawn { await registry.sendLists(to: client) }
         }
+        directory.whenMisled { [weak self] client in
+            self?.assumeIsolated { $0.attention(of: client) }
+        }
         isOpen = true
         let crashed = Set(try await environment.store.processes().map(\.session))
         for row in rows where row.isBusy || crashed.contains(row.id) { await recover(row.id) }
+    }
+
+    /// The open requests of the session that a client hears.
+    private func attention(of client: SessionClient) -> DaemonMessage? {
+        guard let session = attachments[client.id]?.id, let line = listings[session] else { return nil }
+        return .sessionAttentionChanged(
+            .init(
+                sessionID: session, pendingPermissions: line.pendingPermissions,
+                pendingQuestions: line.pendingQuestions))
     }
 
     private func note(_ row: SessionRow) {
@@ -125,6 +137,7 @@ package actor SessionRegistry: SessionService {
         isOpen = false
         if let sweep { environment.loop.cancel(sweep) }
         directory.whenLagging(nil)
+        directory.whenMisled(nil)
         await withTaskGroup(of: Void.self) { group in
             for case .loaded(let runner) in slots.values { group.addTask { await runner.shutDown() } }
         }
