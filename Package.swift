@@ -106,7 +106,12 @@ let testTargets: [Target] = [
             "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUICCore", "MewQUIC", "MewNode",
             "MewDaemon", "MewTestSupport",
         ]),
-    tests("MewCommandTests", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUIC", "mew"]),
+    tests(
+        "MewCommandTests",
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewClient", "MewTestSupport",
+            "mew",
+        ]),
 ]
 
 let package = Package(

@@ -2,6 +2,8 @@
 struct CommandLineProgram: Sendable {
     let commands: [Command]
     let environment: [String: String]
+    let directory: String
+    let runtime: Runtime
     var standard: any LineSink = DescriptorSink.standardOutput
     var errors: any LineSink = DescriptorSink.standardError
     var terminal: Terminal = .current()
@@ -36,8 +38,9 @@ struct CommandLineProgram: Sendable {
             output.standard.write(help(path) + "\n")
             return .ok
         case .run(let command, let arguments):
-            let home = try stateDirectoryPath(option: arguments[GlobalOptions.home], environment: environment)
-            let context = CommandContext(home: home, output: output, terminal: terminal)
+            let home = try stateDirectoryPath(
+                option: arguments[GlobalOptions.home], environment: environment, directory: directory)
+            let context = CommandContext(home: home, output: output, terminal: terminal, runtime: runtime)
             return try await command.run(Invocation(arguments: arguments, context: context))
         }
     }

@@ -1,3 +1,5 @@
+import MewLoop
+
 #if canImport(Glibc)
     import Glibc
 #else
@@ -6,17 +8,51 @@
 
 @main
 struct Mew {
-    static func main() async {
+    /// Not async: an async `main` runs on threads of the runtime that exist before its first line, and a signal goes to any
+    /// thread that does not block it.
+    static func main() {
+        do throws(SystemError) {
+            start(try SignalSource(blocking: Signals.caught), on: try EventLoop(name: "mew"))
+        } catch {
+            fail(error)
+        }
+        // The loop's thread ends the process. Every signal that could wake this one is blocked.
+        while true { pause() }
+    }
+
+    private static func start(_ signals: SignalSource, on loop: EventLoop) {
         let words = Array(CommandLine.arguments.dropFirst())
-        let code = await CommandLineProgram(commands: CommandList.all, environment: environment()).run(words)
-        exit(code.rawValue)
+        loop.spawn {
+            let runtime: Runtime
+            do throws(SystemError) {
+                runtime = try await Runtime(loop: loop, signals: signals, makeDialer: makeNodeDialer)
+            } catch {
+                fail(error)
+            }
+            let program = CommandLineProgram(
+                commands: CommandList.all, environment: environment(), directory: currentDirectory(), runtime: runtime)
+            let code = await program.run(words)
+            await runtime.end()
+            exit(code.rawValue)
+        }
+    }
+
+    private static func fail(_ error: SystemError) -> Never {
+        DescriptorSink.standardError.write("mew: could not start: \(error).\n")
+        exit(ExitCode.failed.rawValue)
     }
 
     private static func environment() -> [String: String] {
         var result: [String: String] = [:]
-        for name in ["HOME", "MEW_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "NO_COLOR", "TERM"] {
+        for name in ["HOME", "MEW_HOME", "XDG_DATA_HOME"] {
             if let value = getenv(name) { result[name] = String(cString: value) }
         }
         return result
+    }
+
+    private static func currentDirectory() -> String {
+        guard let path = getcwd(nil, 0) else { return "/" }
+        defer { free(path) }
+        return String(cString: path)
     }
 }

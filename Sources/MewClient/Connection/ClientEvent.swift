@@ -20,4 +20,8 @@ public struct SessionEvent: Sendable, Equatable {
     public let isLive: Bool
     /// A `user_message` that this client itself sent.
     public let isOwnEcho: Bool
+
+    public init(session: SessionID, frame: DaemonFrame, isLive: Bool, isOwnEcho: Bool) {
+        (self.session, self.frame, self.isLive, self.isOwnEcho) = (session, frame, isLive, isOwnEcho)
+    }
 }

@@ -227,8 +227,9 @@ public actor DaemonSupervisor {
             case .relay(let url): record.prefer(relay: url)
             }
         }
-        await enter(.ready(ready))
+        // Before anybody else can ask something. A link that is gone already says so when it is read.
         try? await send(.ping)
+        await enter(.ready(ready))
         await reattachAll()
         await queryUnsettled()
     }

@@ -44,7 +44,7 @@ public final class Feed<Element: Sendable>: AsyncSequence, Sendable {
 
     /// Suspends while the feed is full. False when it has ended: the reader has gone.
     @discardableResult
-    func send(_ element: Element) async -> Bool {
+    package func send(_ element: Element) async -> Bool {
         while true {
             switch offer(element) {
             case .taken: return true
@@ -55,14 +55,14 @@ public final class Feed<Element: Sendable>: AsyncSequence, Sendable {
     }
 
     /// Puts in the last element without waiting, and ends the feed. Dropped when there is no room or the feed has ended.
-    func offerLast(_ element: Element) {
+    package func offerLast(_ element: Element) {
         _ = offer(element)
         finish()
     }
 
     /// Puts in an element without waiting; false when there is no room or the feed has ended.
     @discardableResult
-    func offerNow(_ element: Element) -> Bool { offer(element) == .taken }
+    package func offerNow(_ element: Element) -> Bool { offer(element) == .taken }
 
     private enum Offer { case taken, full, ended }
 

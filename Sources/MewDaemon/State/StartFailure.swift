@@ -63,7 +63,7 @@ extension StartFailure {
             self.init(
                 .notSaved, "cannot write to the database in \(path): \(reason)",
                 hint: "Free some space and start again.")
-        case .locked: self = .locked(path)
+        case .locked: self = .locked(path, by: nil)
         case .readOnly:
             self.init(
                 .directoryReadOnly, "cannot write to the state directory \(path): \(error)",

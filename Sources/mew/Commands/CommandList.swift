@@ -1,4 +1,9 @@
 /// Every command, in the order the overview shows them.
 enum CommandList {
-    static let all: [Command] = [] + Command.benches
+    static let all: [Command] =
+        [
+            .daemon, .pair, .add, .ls, .forget, .rename, .sessions, .projects, .agents, .models, .new, .sessionRename,
+            .sessionPin, .sessionArchive, .sessionDelete, .set, .prompt, .watch, .history, .answer, .cancel, .ops,
+            .peers, .peersList, .peersRename, .peersRevoke, .peersScope, .status, .ping, .id,
+        ] + Command.benches
 }

@@ -1,20 +1,74 @@
+import MewIdentity
+import MewLoop
+import MewNode
 import MewWire
 
-/// The surroundings of one command: where its state lives, what it prints to, who it can ask.
+/// The surroundings of one command: where its state lives, what it prints to, whom it can ask.
 struct CommandContext: Sendable {
     let home: String
     let output: Output
     let terminal: Terminal
+    let runtime: Runtime
+
+    /// The state directory, made if it is missing.
+    func stateDirectory() throws(CommandFailure) -> StateDirectory {
+        do throws(SystemError) {
+            return StateDirectory(try PrivateDirectory(creating: home))
+        } catch {
+            throw CommandFailure(state: error, home: home)
+        }
+    }
+
+    /// The node's key, made at the first use.
+    func key() throws(CommandFailure) -> SecretKey {
+        let directory = try stateDirectory()
+        do throws(KeyFileError) {
+            return try directory.key()
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+}
+
+extension CommandFailure {
+    /// The state directory or a file in it cannot be used.
+    init(state error: SystemError, home: String) {
+        let code: ErrorCode =
+            switch error.kind {
+            case .readOnly, .permissionDenied: .directoryReadOnly
+            case .busy: .directoryLocked
+            case .noSpace: .notSaved
+            default: .internal
+            }
+        self.init(
+            code, "cannot use the state directory \(home): \(error)",
+            hint: code == .directoryReadOnly ? "Choose another one with --home DIR." : nil)
+    }
+
+    init(_ error: KeyFileError) {
+        let code: ErrorCode =
+            switch error {
+            case .unwritable(_, let cause) where [30, 13, 1].contains(cause.errno): .directoryReadOnly
+            case .unwritable: .notSaved
+            case .wrongMode, .wrongOwner, .wrongLength, .notAFile, .unreadable: .internal
+            }
+        self.init(code, error.description)
+    }
 }
 
 /// Where the state directory is: `--home`, else `$MEW_HOME`, else `$XDG_DATA_HOME/mew`, else `~/.local/share/mew`.
-func stateDirectoryPath(option: String?, environment: [String: String]) throws(CommandFailure) -> String {
+///
+/// - Parameter directory: the present one, for a relative path.
+func stateDirectoryPath(
+    option: String?, environment: [String: String], directory: String
+) throws(CommandFailure) -> String {
     func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
-    if let path = option ?? value("MEW_HOME") { return path }
+    func absolute(_ path: String) -> String { path.hasPrefix("/") ? path : directory + "/" + path }
+    if let path = option ?? value("MEW_HOME") { return absolute(path) }
     // "All paths set in these environment variables must be absolute. If [...] relative [...] it should [be] ignore[d]."
     // (XDG Base Directory Specification)
     if let data = value("XDG_DATA_HOME"), data.hasPrefix("/") { return data + "/mew" }
-    if let home = value("HOME") { return home + "/.local/share/mew" }
+    if let home = value("HOME") { return absolute(home + "/.local/share/mew") }
     throw CommandFailure(
         .badInput, "cannot choose a state directory, because $HOME is not set", hint: "Say where with --home DIR.")
 }

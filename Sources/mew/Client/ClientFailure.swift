@@ -1,0 +1,60 @@
+import MewClient
+import MewWire
+
+extension CommandFailure {
+    /// - Parameters:
+    ///   - doing: what was tried, as in "could not …": `reach desk`, `rename the session`.
+    ///   - daemon: the daemon's name, for the hint.
+    init(_ error: ClientError, doing: String, daemon: String) {
+        self.init(error.code, "could not \(doing): \(error.message)", hint: Self.hint(error.code, daemon))
+    }
+
+    init(_ error: ClientStoreError, doing: String) {
+        let code: ErrorCode =
+            switch error {
+            case .readOnly: .directoryReadOnly
+            case .notSaved: .notSaved
+            case .unreadable, .damaged: .internal
+            case .refused, .tooManyOperations: .busy
+            }
+        self.init(code, "could not \(doing): \(error.description)", hint: Self.hint(error))
+    }
+
+    private static func hint(_ error: ClientStoreError) -> String? {
+        switch error {
+        case .readOnly: "Choose another state directory with --home DIR."
+        case .notSaved: "Free some space, then try again."
+        case .unreadable: "Check its permissions."
+        case .damaged: "Restore it from a backup; deleting it makes this device forget its daemons."
+        case .refused: nil
+        case .tooManyOperations: "Look at 'mew ops' and drop what you no longer need."
+        }
+    }
+
+    /// One thing to do.
+    private static func hint(_ code: ErrorCode, _ daemon: String) -> String? {
+        let name = shellQuoted(daemon)
+        return switch code {
+        case .unreachable: "Check that 'mew daemon' runs there, or give its address with --addr IP:PORT."
+        case .wrongNode: "Check the address, or pair with the node that is there now."
+        case .daemonRestarting: "Try again then."
+        case .unauthorized, .revoked: "Run 'mew pair' there, then 'mew add' here."
+        case .windowClosed: "Run 'mew pair' there, and 'mew add' within its 120 s."
+        case .scope: "On the daemon's machine, 'mew peers scope' can give this device more rights."
+        case .timedOut: "Try again."
+        case .unknownSession: "See 'mew sessions \(name)'."
+        case .badCwd: "Name a directory that exists on the daemon's machine."
+        case .leaseHeld: "Ask them to finish, or wait 30 s after they leave."
+        case .turnOver: "See 'mew sessions \(name)'."
+        case .deliveryUnknown: "Look at 'mew ops \(name)' before you send it again."
+        case .notSaved: "Free some space on the daemon's disk."
+        case .opConflict, .opSettled, .opExpired: "Send it again as a new one."
+        case .unknownType, .protocol: "Update mew on both machines."
+        case .internal: "The daemon's log says more."
+        case .busy: "Try again in a moment."
+        case .badInput, .unknownVersion, .unknownDaemon, .tooLate, .notWhatWasShown, .unknownRequest, .opIDRequired,
+            .digestMissing, .wrongChannel, .tooLarge, .portTaken, .directoryLocked, .directoryReadOnly:
+            nil
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import MewClient
+import MewIdentity
+import MewWire
+
+/// Finds the daemon a person means: by name, node ID, list number, or the end of its node ID.
+struct DaemonSelection {
+    private let registry: Registry
+
+    init(_ registry: Registry) {
+        self.registry = registry
+    }
+
+    func find(_ text: String) throws(CommandFailure) -> DaemonRecord {
+        if let named = registry.named(text) { return named }
+        if let node = try? NodeID(text: text), let known = registry[node] { return known }
+        let selection = Selection(elements: registry.daemons, noun: "daemon") { $0.node.z32 }
+        switch selection.find(text) {
+        case .found(let daemon): return daemon
+        case .ambiguous(let matches):
+            throw CommandFailure(
+                .unknownDaemon,
+                "'\(Readers.shown(text))' means any of \(matches.map(\.name).joined(separator: ", "))",
+                hint: "Give more characters.")
+        case .tooShort, .none:
+            throw unknown(text)
+        }
+    }
+
+    private func unknown(_ text: String) -> CommandFailure {
+        let message = "no daemon is called '\(Readers.shown(text))'"
+        if registry.daemons.isEmpty {
+            return CommandFailure(
+                .unknownDaemon, message, hint: "Run 'mew pair' on its machine and 'mew add' here first.")
+        }
+        if let near = nearestMatch(to: text, among: registry.daemons.map(\.name)) {
+            return CommandFailure(.unknownDaemon, message, hint: "Did you mean \(near)?")
+        }
+        return CommandFailure(.unknownDaemon, message, hint: "See 'mew ls'.")
+    }
+}

@@ -1,0 +1,166 @@
+import MewBase
+import MewClient
+import MewIdentity
+import MewLoop
+import MewWire
+
+extension Command {
+    private static let payload = Positional<String>(
+        "PAYLOAD", "what 'mew pair' printed there, or the daemon's node ID", read: { $0 })
+    private static let name = Option<String>("name", "N", "what to call it here", read: Readers.text("--name"))
+
+    static let add = Command(
+        "add", "pair with a daemon and remember it", positionals: [payload.oneOrMore],
+        options: [name.spec] + Common.routes,
+        details: [
+            "Run 'mew pair' on the daemon's machine first; it waits two minutes. With its payload this pairs at once. With a bare "
+                + "node ID both screens show the same six digits, and somebody there has to confirm them.",
+            "Exit: 0 paired, 2 bad payload, 3 no window is open there, 4 refused, 5 out of reach.",
+        ],
+        examples: ["mew add 'mew001:{…}' --name laptop", "mew add NODEID --addr 192.0.2.7:4433"]
+    ) { invocation async throws(CommandFailure) in
+        let payload = try parse(invocation.arguments.all(payload).joined(separator: " "))
+        let command = try await ClientCommand.open(invocation.context)
+        let record = DaemonRecord(
+            node: payload.node, name: invocation[name] ?? payload.name ?? "", addresses: payload.addresses,
+            relays: payload.relays, token: payload.token?.revealed, addedAt: .now)
+        let target = ClientCommand.Target(record: record, routes: invocation.routes(to: payload.node))
+        try command.refuseOwnNode(payload.node)
+        let added = try await Pairing(command, target, renames: invocation[name] != nil).run()
+        invocation.context.output.json([
+            "daemon": .string(added.name), "node_id": .string(added.node.z32), "name": .string(added.name),
+            "scope": added.scope.map { .string($0.rawValue) } ?? .null,
+        ])
+        invocation.context.output.line(
+            "Paired with \(added.name)\(added.scope.map { " (scope \($0.rawValue))" } ?? "").")
+        invocation.context.output.line("Try: mew prompt \(shellQuoted(added.name)) 'uname -a'")
+        return .ok
+    }
+
+    private static func parse(_ text: String) throws(CommandFailure) -> PairingPayload {
+        do throws(PairingPayloadError) {
+            return try PairingPayload(parsing: text)
+        } catch {
+            var code = ErrorCode.badInput
+            if case .unknownVersion = error { code = .unknownVersion }
+            throw CommandFailure(code, "could not read the payload: \(error)")
+        }
+    }
+}
+
+extension ClientCommand {
+    fileprivate func refuseOwnNode(_ node: NodeID) throws(CommandFailure) {
+        guard environment.dialer.node != node else {
+            throw CommandFailure(
+                .badInput, "that is the ID of this very node",
+                hint: "A daemon and its clients have state directories of their own; see --home.")
+        }
+    }
+}
+
+/// Dials a daemon for the first time, waits while somebody there decides, and remembers it once it said yes.
+private struct Pairing: Sendable {
+    private let command: ClientCommand
+    private let target: ClientCommand.Target
+    private let renames: Bool
+
+    init(_ command: ClientCommand, _ target: ClientCommand.Target, renames: Bool) {
+        (self.command, self.target, self.renames) = (command, target, renames)
+    }
+
+    func run() async throws(CommandFailure) -> DaemonRecord {
+        let supervisor = DaemonSupervisor(
+            record: target.record, environment: command.environment, extraRoutes: target.routes)
+        let feed = await supervisor.subscribe()
+        let result = await withTaskGroup(of: Result<DaemonRecord, CommandFailure>?.self) { group in
+            group.addTask {
+                await supervisor.run()
+                return nil
+            }
+            group.addTask {
+                let result: Result<DaemonRecord, CommandFailure>
+                do throws(CommandFailure) {
+                    result = .success(try await follow(supervisor, feed))
+                } catch {
+                    result = .failure(error)
+                }
+                feed.finish()
+                await supervisor.stop()
+                return result
+            }
+            var result: Result<DaemonRecord, CommandFailure>?
+            for await next in group { result = result ?? next }
+            return result
+        }
+        guard let result else { throw CommandFailure(.internal, "pairing ended without a result") }
+        return try result.get()
+    }
+
+    private func follow(
+        _ supervisor: DaemonSupervisor, _ feed: Feed<ClientEvent>
+    ) async throws(CommandFailure) -> DaemonRecord {
+        for await case .phase(let phase) in feed {
+            switch phase {
+            case .pairing(let digits, let seconds): showDigits(digits, seconds)
+            case .ready: return try await remember(await supervisor.view.record)
+            case .waiting(_, let trouble): throw failure(ClientError(trouble), .unreachable)
+            case .parked(let refusal): throw failure(refusal)
+            case .idle, .dialing, .greeting: continue
+            }
+        }
+        throw CommandFailure(.internal, "pairing ended without a result")
+    }
+
+    private func showDigits(_ digits: String, _ seconds: UInt64) {
+        let output = command.context.output
+        output.json([
+            "event": "confirm", "digits": .string(digits), "expires_in_s": .integer(Int64(clamping: seconds)),
+        ])
+        output.line("Confirm on the daemon's machine that it shows the same six digits:")
+        output.line("")
+        output.line("    \(digits.prefix(3)) \(digits.suffix(3))")
+        output.line("")
+        output.line("Waiting up to \(seconds) s.")
+    }
+
+    private func remember(_ record: DaemonRecord) async throws(CommandFailure) -> DaemonRecord {
+        let renames = renames
+        do throws(ClientStoreError) {
+            return try await command.store.update { records throws(ClientStoreError) in
+                do throws(Registry.Refusal) {
+                    return try records.registry.add(record, renames: renames)
+                } catch {
+                    throw .refused(error)
+                }
+            }
+        } catch {
+            if case .refused(let refusal) = error { throw CommandFailure(refusal, doing: "remember the daemon") }
+            throw CommandFailure(error, doing: "remember the daemon")
+        }
+    }
+
+    // MARK: - Failures
+
+    private var name: String {
+        target.record.name.isEmpty ? "the daemon" : target.record.name.printableName
+    }
+
+    private func failure(_ error: ClientError, _ code: ErrorCode) -> CommandFailure {
+        CommandFailure(
+            ClientError(error.code, error.message), doing: "reach \(name)", daemon: name)
+    }
+
+    /// A close with 1 means that nobody waits for a new device there (spec/native-wire.md §4).
+    private func failure(_ refusal: ConnectionRefusal) -> CommandFailure {
+        if case .unauthorized = refusal {
+            return CommandFailure(
+                ClientError(.windowClosed, "\(name) is not waiting for a new device"), doing: "pair", daemon: name)
+        }
+        if case .pairingRefused(let reason) = refusal {
+            return CommandFailure(
+                .unauthorized, "could not pair: \(reason.isEmpty ? "the daemon refused" : reason)",
+                hint: "Run 'mew pair' there again and use the new payload.")
+        }
+        return CommandFailure(ClientError(refusal), doing: "pair with \(name)", daemon: name)
+    }
+}

@@ -1,0 +1,15 @@
+import MewBase
+
+/// Words and options that several commands take.
+enum Common {
+    static let daemon = Positional<String>(
+        "D", "a daemon: its name, node ID, or number in 'mew ls'", read: Readers.text("D"))
+    static let session = Positional<String>(
+        "S", "a session: its number in 'mew sessions D', or the last characters of its ID (at least 4)",
+        read: Readers.text("S"))
+    static let address = Option<SocketAddress>(
+        "addr", "IP:PORT", "try this address of the daemon first", read: Readers.socketAddress("--addr"))
+
+    /// Of every command that dials.
+    static let routes = [address.repeated]
+}

@@ -1,0 +1,73 @@
+import MewBase
+import MewDaemon
+import MewIdentity
+import MewWire
+
+extension Command {
+    private static let bind = Option<SocketAddress>(
+        "bind", "IP:PORT", "listen here (default: all addresses, a port chosen once)",
+        read: Readers.socketAddress("--bind"))
+    private static let name = Option<String>(
+        "name", "N", "what devices call this machine (default: its host name)", read: Readers.text("--name"))
+    private static let agent = Option<String>(
+        "agent", "NAME=COMMAND", "an agent to offer, or just 'shell' for the built-in one",
+        read: Readers.text("--agent"))
+    private static let logJSON = Flag("log-json", "log JSON objects on standard error")
+    private static let logLevel = Option<String>(
+        "log-level", "LEVEL", "debug, info (default), warning or error",
+        read: Readers.choice("--log-level", Diagnostic.Level.allCases.map { "\($0)" }))
+
+    static let daemon = Command(
+        "daemon", "serve the agents of this machine until a signal",
+        options: [bind.repeated, name.spec, agent.repeated, logJSON.spec, logLevel.spec],
+        details: [
+            "Admits only devices that were let in with 'mew pair'. Prints 'mew-node-id:ID' when it is ready. SIGTERM ends it in "
+                + "order: turns are cancelled and written down, devices are told. A second signal ends it at once.",
+            "Without --agent it offers the built-in shell agent: a prompt is a shell command, which it asks permission for.",
+        ]
+    ) { invocation async throws(CommandFailure) in
+        let context = invocation.context
+        return try await DaemonRun(context, options(invocation)).run { readiness async throws(CommandFailure) in
+            announce(readiness, context.output)
+            return .ok
+        }
+    }
+
+    private static func options(_ invocation: Invocation) -> DaemonOptions {
+        var options = DaemonOptions()
+        options.bind = invocation.arguments.all(bind)
+        options.name = invocation[name]
+        options.agents = invocation.arguments.all(agent)
+        options.logsJSON = invocation[logJSON]
+        let level = invocation[logLevel] ?? "info"
+        options.level = Diagnostic.Level.allCases.first { "\($0)" == level } ?? .info
+        return options
+    }
+
+    /// The line that scripts wait for comes last: what stands before it is for people.
+    private static func announce(_ readiness: DaemonReadiness, _ output: Output) {
+        for line in DaemonWords(readiness).lines { output.note(line) }
+        output.json([
+            "event": "ready", "node_id": .string(readiness.node.z32), "hex": .string(readiness.node.hex),
+            "addrs": .array(readiness.addresses.map { .string($0.description) }),
+        ])
+        output.line("mew-node-id:\(readiness.node.z32)")
+    }
+}
+
+/// What a daemon says about itself when it starts.
+struct DaemonWords {
+    let lines: [String]
+
+    init(_ readiness: DaemonReadiness) {
+        let addresses = readiness.addresses.map(\.description).joined(separator: ", ")
+        var lines = ["\(readiness.name) listens on UDP \(addresses)."]
+        lines += readiness.warnings.map { "Warning: \($0)" }
+        if readiness.agents.contains("shell") {
+            // DESIGN §9: whoever starts it must know.
+            lines.append(
+                "The shell agent is on: paired devices of scope collaborate and above can run commands as this user.")
+        }
+        self.lines = lines
+    }
+}

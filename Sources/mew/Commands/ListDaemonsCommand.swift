@@ -1,0 +1,80 @@
+import MewBase
+import MewClient
+import MewIdentity
+import MewWire
+
+extension Command {
+    static let ls = Command(
+        "ls", "list the daemons this device knows, and how they are",
+        details: [
+            "Dials each of them, up to eight at a time. Liveness is the last proof, shown with its age."
+        ]
+    ) { invocation async throws(CommandFailure) in
+        let command = try await ClientCommand.open(invocation.context)
+        let daemons = try await command.records().registry.daemons
+        let states = await probe(daemons, command)
+        // What was learnt meanwhile: versions, proofs.
+        let learnt = try await command.records().registry
+        show(daemons.map { learnt[$0.node] ?? $0 }, states, invocation.context)
+        return .ok
+    }
+
+    private struct Probe: Sendable {
+        enum State: String { case connected, unreachable, revoked }
+
+        var state: State
+        var needsYou: Int?
+    }
+
+    /// A person has a handful of daemons; more at a time would only fight for the line.
+    private static let probesAtOnce = 8
+
+    private static func probe(_ daemons: [DaemonRecord], _ command: ClientCommand) async -> [Probe] {
+        await withTaskGroup(of: (Int, Probe).self) { group in
+            var results = [Probe?](repeating: nil, count: daemons.count)
+            for (index, daemon) in daemons.enumerated() {
+                if index >= probesAtOnce, let (done, probe) = await group.next() { results[done] = probe }
+                group.addTask { (index, await probe(daemon, command)) }
+            }
+            for await (done, probe) in group { results[done] = probe }
+            return results.map { $0 ?? Probe(state: .unreachable) }
+        }
+    }
+
+    private static func probe(_ daemon: DaemonRecord, _ command: ClientCommand) async -> Probe {
+        let target = ClientCommand.Target(
+            record: daemon, routes: DialTarget(node: daemon.node, addresses: []))
+        do throws(CommandFailure) {
+            let sessions = try await command.connected(to: target) { session async throws(CommandFailure) in
+                try await session.sessions()
+            }
+            return Probe(state: .connected, needsYou: sessions.count { $0.needsYou })
+        } catch {
+            return Probe(state: error.exit == .unauthorized ? .revoked : .unreachable)
+        }
+    }
+
+    private static func show(_ daemons: [DaemonRecord], _ probes: [Probe], _ context: CommandContext) {
+        let output = context.output
+        let now = WallTime.now.milliseconds
+        var table = TextTable(["#", "DAEMON", "STATE", "NEEDS YOU", "LAST PROOF", "VERSION", "NODE ID"], flexible: 6)
+        for (index, (daemon, probe)) in zip(daemons, probes).enumerated() {
+            let proof = probe.state == .connected ? now : daemon.lastProof?.milliseconds
+            output.json([
+                "daemon": .string(daemon.name), "node_id": .string(daemon.node.z32),
+                "state": .string(probe.state.rawValue), "version": daemon.version.map(JSON.string) ?? .null,
+                "needs_you": probe.needsYou.map { .integer(Int64($0)) } ?? .null,
+                "last_proof_ms": proof.map(JSON.integer) ?? .null,
+            ])
+            table.add([
+                "\(index + 1)", daemon.name, probe.state.rawValue,
+                probe.needsYou.map { $0 == 0 ? "-" : Words.count($0, "session") } ?? "?",
+                Words.ago(proof, now: now), daemon.version ?? "?", daemon.node.z32,
+            ])
+        }
+        guard !daemons.isEmpty else {
+            return output.line("No daemons yet. Run 'mew pair' on a machine with a daemon, then 'mew add' here.")
+        }
+        for line in table.lines(width: context.terminal.columns) { output.line(line) }
+    }
+}

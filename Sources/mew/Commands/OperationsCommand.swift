@@ -1,0 +1,140 @@
+import MewBase
+import MewClient
+import MewIdentity
+import MewWire
+
+extension Command {
+    private static let operation = Positional<String>(
+        "OP", "an operation: its number in the list, or the last characters of its ID", read: Readers.text("OP"))
+    private static let check = Flag("check", "ask the daemon what became of it")
+    private static let drop = Flag("drop", "forget it; one the daemon never stored is killed there first")
+
+    static let ops = Command(
+        "ops", "show what was asked of daemons and is not over, or whose end is unknown",
+        positionals: [Common.daemon.optional, operation.optional], options: [check.spec, drop.spec] + Common.routes,
+        details: [
+            "An operation is unknown when the connection was lost before the daemon said that it has it. It is never sent again "
+                + "by itself: ask first."
+        ],
+        examples: ["mew ops", "mew ops laptop 1 --check"]
+    ) { invocation async throws(CommandFailure) in
+        let command = try await ClientCommand.open(invocation.context)
+        let records = try await command.records()
+        guard let text = invocation[Common.daemon] else {
+            guard !invocation[check], !invocation[drop] else {
+                throw CommandFailure(.badInput, "--check and --drop need a daemon and an operation")
+            }
+            show(records.operations, records.registry, invocation.context)
+            return .ok
+        }
+        let target = try await command.daemon(of: invocation)
+        let mine = records.operations.filter { $0.daemon == target.record.node }
+        guard invocation[check] || invocation[drop] else {
+            show(mine, records.registry, invocation.context)
+            return .ok
+        }
+        let chosen = try choose(invocation[operation], mine, text)
+        if invocation[check] { try await check(chosen, command, target) }
+        if invocation[drop] { try await drop(chosen, command, target) }
+        return .ok
+    }
+
+    private static func choose(
+        _ text: String?, _ operations: [MewClient.Operation], _ daemon: String
+    ) throws(CommandFailure) -> MewClient.Operation {
+        guard let text else {
+            throw CommandFailure(.badInput, "which operation?", hint: "See 'mew ops \(shellQuoted(daemon))'.")
+        }
+        let selection = Selection(elements: operations, noun: "operation") { $0.id.description }
+        if case .found(let operation) = selection.find(text) { return operation }
+        throw CommandFailure(
+            .badInput, "no operation there is called '\(Readers.shown(text))'",
+            hint: "See 'mew ops \(shellQuoted(daemon))'.")
+    }
+
+    private static func check(
+        _ operation: MewClient.Operation, _ command: ClientCommand, _ target: ClientCommand.Target
+    ) async throws(CommandFailure) {
+        let checked = try await ask(operation, settle: false, command, target)
+        let output = command.context.output
+        output.json(row(checked, target.name))
+        output.line("\(checked.kind.rawValue): \(words(checked.state))")
+    }
+
+    /// A drop that only forgot would leave a late original free to run.
+    private static func drop(
+        _ operation: MewClient.Operation, _ command: ClientCommand, _ target: ClientCommand.Target
+    ) async throws(CommandFailure) {
+        if operation.state == .unknown || operation.state == .sending {
+            _ = try await ask(operation, settle: true, command, target)
+        }
+        do throws(ClientStoreError) {
+            try await command.store.update { records throws(ClientStoreError) in _ = records.drop(operation.id) }
+        } catch {
+            throw CommandFailure(error, doing: "drop the operation")
+        }
+        command.context.output.json(row(operation, target.name))
+        command.context.output.line("Dropped.")
+    }
+
+    private static func ask(
+        _ operation: MewClient.Operation, settle: Bool, _ command: ClientCommand, _ target: ClientCommand.Target
+    ) async throws(CommandFailure) -> MewClient.Operation {
+        try await command.connected(to: target) { daemon async throws(CommandFailure) in
+            let results = try await daemon.attempt("ask about the operation") { () async throws(ClientError) in
+                try await daemon.supervisor.check([operation], settle: settle)
+            }
+            return results.first ?? operation
+        }
+    }
+
+    // MARK: - Showing
+
+    private static func show(_ operations: [MewClient.Operation], _ registry: Registry, _ context: CommandContext) {
+        let (output, now) = (context.output, WallTime.now.milliseconds)
+        var table = TextTable(["#", "OPERATION", "DAEMON", "WHAT", "STATE", "SINCE"], flexible: 4)
+        for (index, operation) in operations.enumerated() {
+            let name = registry[operation.daemon]?.name ?? String(operation.daemon.z32.prefix(8))
+            output.json(row(operation, name))
+            table.add([
+                "\(index + 1)", "…\(operation.id.description.suffix(6))", name, operation.kind.rawValue,
+                words(operation.state), Words.ago(operation.begun.milliseconds, now: now),
+            ])
+        }
+        guard !operations.isEmpty else { return output.line("Nothing is pending.") }
+        for line in table.lines(width: context.terminal.columns) { output.line(line) }
+    }
+
+    private static func row(_ operation: MewClient.Operation, _ daemon: String) -> JSONObject {
+        [
+            "op_id": .string(operation.id.description), "daemon": .string(daemon),
+            "node_id": .string(operation.daemon.z32), "kind": .string(operation.kind.rawValue),
+            "session_id": operation.session.map { .string($0.text) } ?? .null,
+            "state": .string(name(operation.state)), "begun_ms": .integer(operation.begun.milliseconds),
+        ]
+    }
+
+    private static func name(_ state: MewClient.Operation.State) -> String {
+        switch state {
+        case .sending: "sending"
+        case .stored: "stored"
+        case .delivered: "delivered"
+        case .settled: "settled"
+        case .refused: "refused"
+        case .unknown: "unknown"
+        case .absent: "absent"
+        }
+    }
+
+    private static func words(_ state: MewClient.Operation.State) -> String {
+        switch state {
+        case .sending: "sending, or its process ended"
+        case .stored: "stored, not started"
+        case .delivered: "running, or its end was not heard"
+        case .settled(let result): result?.rawValue ?? "done"
+        case .refused(_, let message): "refused: \(message)"
+        case .unknown: "unknown: nobody knows whether it arrived"
+        case .absent: "never arrived; nothing was done"
+        }
+    }
+}

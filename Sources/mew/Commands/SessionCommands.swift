@@ -1,0 +1,87 @@
+import MewBase
+import MewClient
+import MewWire
+
+extension Command {
+    private static let all = Flag("all", "archived ones too")
+
+    static let sessions = Command(
+        "sessions", "list the sessions of a daemon, those that need you first",
+        positionals: [Common.daemon.required], options: [all.spec] + Common.routes
+    ) { invocation async throws(CommandFailure) in
+        let command = try await ClientCommand.open(invocation.context)
+        let target = try await command.daemon(of: invocation)
+        let sessions = try await command.connected(to: target) { session async throws(CommandFailure) in
+            try await session.sessions()
+        }
+        show(sessions, showsArchived: invocation[all], target.name, invocation.context)
+        return .ok
+    }
+
+    /// Numbers count all sessions, so that they mean the same with and without `--all`.
+    private static func show(
+        _ sessions: [SessionInfo], showsArchived: Bool, _ daemon: String, _ context: CommandContext
+    ) {
+        let output = context.output
+        let now = WallTime.now.milliseconds
+        var table = TextTable(["#", "SESSION", "STATE", "TITLE", "AGENT", "LAST USED"], flexible: 3)
+        for (index, session) in sessions.enumerated() where showsArchived || !session.archived || output.isJSON {
+            output.json(row(session))
+            let used = (session.lastMessageAt ?? session.createdAt).milliseconds
+            table.add([
+                "\(index + 1)", "…" + session.sessionID.text.suffix(6).description, state(session),
+                session.displayTitle.printable(limit: 200), session.agent?.printable(limit: 20) ?? "-",
+                Words.ago(used, now: now),
+            ])
+        }
+        guard !table.rows.isEmpty else {
+            let hidden = sessions.isEmpty ? "" : " (\(sessions.count) archived: --all)"
+            return output.line(
+                "\(daemon) has no sessions\(hidden). Start one with 'mew prompt \(shellQuoted(daemon)) TEXT'.")
+        }
+        for line in table.lines(width: context.terminal.columns) { output.line(line) }
+    }
+
+    static func state(_ session: SessionInfo) -> String {
+        if session.pendingPermissions > 0 { return "needs permission" }
+        if session.pendingQuestions > 0 { return "has a question" }
+        if session.state == .running { return "running" }
+        if session.archived { return "archived" }
+        return session.lastTurnFailed ? "failed" : "idle"
+    }
+
+    private static func row(_ session: SessionInfo) -> JSONObject {
+        [
+            "session_id": .string(session.sessionID.text), "title": .string(session.displayTitle),
+            "state": .string(session.state.rawValue), "cwd": session.cwd.map(JSON.string) ?? .null,
+            "agent": session.agent.map(JSON.string) ?? .null,
+            "pending_permissions": .integer(Int64(session.pendingPermissions)),
+            "pending_questions": .integer(Int64(session.pendingQuestions)),
+            "last_event_seq": session.headSequence.map { .integer(Int64(clamping: $0.rawValue)) } ?? .null,
+            "archived": .bool(session.archived), "pinned": .bool(session.pinned),
+        ]
+    }
+}
+
+extension Command {
+    private static let cwd = Option<String>(
+        "cwd", "P", "directory on the daemon's machine (default: its user's home)", read: Readers.text("--cwd"))
+    private static let agent = Option<String>("agent", "A", "one of 'mew agents D'", read: Readers.text("--agent"))
+
+    static let new = Command(
+        "new", "start a session on a daemon", positionals: [Common.daemon.required],
+        options: [cwd.spec, agent.spec] + Common.routes
+    ) { invocation async throws(CommandFailure) in
+        let command = try await ClientCommand.open(invocation.context)
+        let target = try await command.daemon(of: invocation)
+        let (cwd, agent) = (invocation[cwd], invocation[agent])
+        let id = try await command.connected(to: target) { session async throws(CommandFailure) in
+            try await session.attempt("start a session on \(session.name)") { () async throws(ClientError) in
+                try await session.supervisor.newSession(cwd: cwd, agent: agent)
+            }
+        }
+        invocation.context.output.json(["session_id": .string(id.text)])
+        invocation.context.output.line(id.text.printable(limit: 128))
+        return .ok
+    }
+}

@@ -1,0 +1,129 @@
+import MewBase
+import MewClient
+import MewDaemon
+import MewIdentity
+import MewLoop
+import MewWire
+
+extension Command {
+    static let status = Command(
+        "status", "show the links of this machine's daemon, or the link to another one",
+        positionals: [Common.daemon.optional], options: Common.routes
+    ) { invocation async throws(CommandFailure) in
+        guard invocation[Common.daemon] != nil else { return try await own(invocation.context) }
+        let command = try await ClientCommand.open(invocation.context)
+        let target = try await command.daemon(of: invocation)
+        try await command.connected(to: target) { session async throws(CommandFailure) in
+            // One round trip, so that there is a time to show.
+            try await session.attempt("ask \(session.name)") { () async throws(ClientError) in
+                try await session.supervisor.ping()
+            }
+            let status = await session.supervisor.linkStatus()
+            let now = LinkTimes(status, now: invocation.context.runtime.loop.now)
+            show(
+                LinkLine(
+                    daemon: session.name, node: target.record.node, path: PathWords(status?.path),
+                    sinceMs: now.sinceMs, roundTripMs: status?.roundTrip?.milliseconds, lastProofMs: now.lastProofMs),
+                session.output)
+        }
+        return .ok
+    }
+
+    // MARK: - This machine's daemon
+
+    private static func own(_ context: CommandContext) async throws(CommandFailure) -> ExitCode {
+        let connection = try ControlConnection.openRequired(context)
+        guard case .status(let status) = try await connection.ask(.status) else {
+            throw CommandFailure(.protocol, "the daemon on this machine answered something else")
+        }
+        await connection.close()
+        let output = context.output
+        output.line(
+            "\(status.name.printableName), mew \(status.version.printable(limit: 40)), up \(Words.duration(milliseconds: status.upMs))"
+        )
+        output.line("node ID  \(status.node.z32)")
+        output.line("listens  \(status.addresses.map { $0.printable(limit: 80) }.joined(separator: ", "))")
+        output.line(
+            "\(Words.count(status.sessions, "session")) (\(status.runningSessions) running), "
+                + "\(Words.count(status.pairedDevices, "paired device"))")
+        if let seconds = status.windowSecondsLeft { output.line("a pairing window is open for another \(seconds) s") }
+        if !status.isSaving {
+            output.line("NOTHING IS BEING SAVED: \(status.notSavingReason?.printable(limit: 200) ?? "unknown reason")")
+        }
+        if output.isJSON { output.json(row(status)) }
+        if status.links.isEmpty { output.line("nobody is connected") }
+        for link in status.links { show(LinkLine(link), output) }
+        return .ok
+    }
+
+    private static func row(_ status: ControlStatus) -> JSONObject {
+        [
+            "daemon": .string(status.name), "node_id": .string(status.node.z32), "version": .string(status.version),
+            "up_ms": .integer(status.upMs), "addrs": .array(status.addresses.map(JSON.string)),
+            "sessions": .integer(Int64(status.sessions)), "running": .integer(Int64(status.runningSessions)),
+            "paired": .integer(Int64(status.pairedDevices)), "saving": .bool(status.isSaving),
+        ]
+    }
+
+    private static func show(_ line: LinkLine, _ output: Output) {
+        output.json(line.json)
+        for text in line.lines { output.line(text) }
+    }
+}
+
+/// One link in `mew status`.
+private struct LinkLine {
+    let daemon: String
+    let node: NodeID
+    let path: PathWords
+    let sinceMs: Int64?
+    let roundTripMs: Double?
+    let lastProofMs: Int64?
+
+    init(
+        daemon: String, node: NodeID, path: PathWords, sinceMs: Int64?, roundTripMs: Double?, lastProofMs: Int64?
+    ) {
+        (self.daemon, self.node, self.path, self.sinceMs) = (daemon, node, path, sinceMs)
+        (self.roundTripMs, self.lastProofMs) = (roundTripMs, lastProofMs)
+    }
+
+    init(_ link: ControlLink) {
+        let path: LinkPath? =
+            link.relay.map { .relay(url: $0) } ?? link.address.flatMap { SocketAddress($0) }.map { .direct($0) }
+        self.init(
+            daemon: link.name.printableName, node: link.node, path: PathWords(path), sinceMs: link.sinceMs,
+            roundTripMs: link.roundTripMs, lastProofMs: link.lastProofMs)
+    }
+
+    var json: JSONObject {
+        [
+            "daemon": .string(daemon), "node_id": .string(node.z32), "path": path.kind, "addr": path.address,
+            "relay": path.relay, "since_ms": sinceMs.map(JSON.integer) ?? .null,
+            "rtt_ms": roundTripMs.map(JSON.number) ?? .null, "last_proof_ms": lastProofMs.map(JSON.integer) ?? .null,
+            "why_not_direct": .null, "why_text": .null,
+        ]
+    }
+
+    var lines: [String] {
+        let times = [
+            sinceMs.map { "for \(Words.duration(milliseconds: $0))" },
+            roundTripMs.map { "round trip \(Words.roundTrip(.nanoseconds(Int64($0 * 1_000_000))))" },
+            lastProofMs.map { "last proof \(Words.duration(milliseconds: $0)) ago" },
+        ].compactMap { $0 }
+        return ["\(daemon): \(path.sentence)", "  " + times.joined(separator: ", ")]
+    }
+}
+
+/// Ages of what a link says, from the clock that its times are on.
+private struct LinkTimes {
+    let sinceMs: Int64?
+    let lastProofMs: Int64?
+
+    init(_ status: LinkStatus?, now: Instant) {
+        func age(_ then: Instant?) -> Int64? {
+            then.map { max(0, $0.duration(to: now).saturatingNanoseconds) / 1_000_000 }
+        }
+        sinceMs = age(status?.since)
+        lastProofMs = age(status?.lastProof)
+    }
+}

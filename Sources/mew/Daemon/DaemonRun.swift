@@ -1,0 +1,117 @@
+import MewBase
+import MewClient
+import MewDaemon
+import MewIdentity
+import MewLoop
+import MewWire
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// What the command line can say about a daemon.
+struct DaemonOptions: Sendable {
+    var bind: [SocketAddress] = []
+    var name: String?
+    var agents: [String] = []
+    var logsJSON = false
+    var level = Diagnostic.Level.info
+}
+
+/// A daemon inside this process, from its start to its drained end.
+///
+/// The first SIGINT, SIGTERM or SIGHUP ends it in order, the second at once.
+struct DaemonRun: Sendable {
+    private let context: CommandContext
+    private let options: DaemonOptions
+
+    init(_ context: CommandContext, _ options: DaemonOptions) {
+        (self.context, self.options) = (context, options)
+    }
+
+    /// Starts the daemon and serves until a signal.
+    ///
+    /// - Parameter beside: runs once the daemon serves. When it fails, the daemon ends with its failure; when it is done, the
+    ///   daemon serves on, and its exit code is that of the command.
+    func run(
+        beside: @escaping @Sendable (DaemonReadiness) async throws(CommandFailure) -> ExitCode
+    ) async throws(CommandFailure) -> ExitCode {
+        let loops: DaemonProgram.Loops
+        do throws(SystemError) {
+            loops = try DaemonProgram.Loops()
+        } catch {
+            throw CommandFailure(.internal, "could not start the daemon: \(error)")
+        }
+        defer { loops.stop() }
+        let program = try await start(loops)
+        let result = await withTaskGroup(of: Result<ExitCode, CommandFailure>?.self) { group in
+            group.addTask {
+                await program.run()
+                return nil
+            }
+            group.addTask {
+                do throws(CommandFailure) {
+                    return .success(try await beside(program.readiness))
+                } catch {
+                    program.stop()
+                    return .failure(error)
+                }
+            }
+            listen(program)
+            var result: Result<ExitCode, CommandFailure>?
+            for await next in group { result = result ?? next }
+            context.runtime.signals.listen(nil)
+            return result
+        }
+        return try result?.get() ?? .ok
+    }
+
+    private func listen(_ program: DaemonProgram) {
+        let isStopping = Once()
+        context.runtime.signals.listen { _ in
+            guard isStopping.first() else { exit(ExitCode.failed.rawValue) }
+            program.stop()
+        }
+    }
+
+    private func start(_ loops: DaemonProgram.Loops) async throws(CommandFailure) -> DaemonProgram {
+        let errors = context.output.errors
+        let log = LogSink(
+            minimum: options.level, format: options.logsJSON ? .json : .human, wall: SystemWallClock(),
+            loop: context.runtime.files
+        ) { errors.write($0) }
+        do throws(StartFailure) {
+            return try await DaemonProgram.start(configuration, on: loops, diagnostics: log)
+        } catch {
+            throw CommandFailure(error.code, error.message, hint: error.hint)
+        }
+    }
+
+    private var configuration: DaemonConfiguration {
+        DaemonConfiguration(
+            directory: context.home, bind: options.bind, name: options.name?.printableName ?? HostName.current,
+            version: CommandLineProgram.version, agents: options.agents, userHome: Self.userHome,
+            environment: Self.environment)
+    }
+
+    /// Agents get the environment the daemon was started with.
+    private static var environment: [String] {
+        var result: [String] = []
+        var entry = environ
+        while let text = entry.pointee {
+            result.append(String(cString: text))
+            entry = entry.advanced(by: 1)
+        }
+        return result
+    }
+
+    private static var userHome: String {
+        if let home = getenv("HOME"), home.pointee == CChar(bitPattern: UInt8(ascii: "/")) {
+            return String(cString: home)
+        }
+        guard let entry = getpwuid(getuid()), let home = entry.pointee.pw_dir else { return "/" }
+        return String(cString: home)
+    }
+}

@@ -1,0 +1,199 @@
+import MewBase
+import MewClient
+import MewWire
+
+/// Turns the events of a session into the lines a person reads. Streams: what was printed is never taken back.
+///
+/// A value that returns text; nothing here writes.
+struct TurnPrinter {
+    /// How much of each part is on the screen already, so that a snapshot after a gap adds only what is new.
+    private var printed: [PartID: Int] = [:]
+    private var progress: [CallID: Int] = [:]
+    private var atLineStart = true
+    private var openPart: PartID?
+    /// Own prompts are not repeated to who typed them.
+    let showsOwnPrompts: Bool
+
+    /// Parts of one session on one screen; far more than a person scrolls back over.
+    private static let maxParts = 10_000
+
+    init(showsOwnPrompts: Bool) {
+        self.showsOwnPrompts = showsOwnPrompts
+    }
+
+    /// The text to print for an event; empty for most.
+    mutating func text(for event: SessionEvent) -> String {
+        switch event.frame.message {
+        case .userMessage(let message):
+            guard !event.isOwnEcho || showsOwnPrompts else { return "" }
+            return line("» \(message.by.map { $0.name.printableName + ": " } ?? "")\(message.text.printableLines)")
+        case .provider(let provider): return text(for: provider.event)
+        case .partUpdated(let update): return text(for: update.part)
+        case .toolProgress(let progress): return self.progress(progress)
+        case .errorEvent(let error): return line("! \(error.message.printable(limit: 2_000))")
+        case .requestResolved(let resolved): return line(Self.words(for: resolved))
+        case .slashResult(let result): return line(result.text.printableLines)
+        case .modelSwitched(let switched):
+            return line("(model: \(switched.provider.printableName)/\(switched.model.printableName))")
+        case .permissionModeChanged(let change): return line("(permission mode: \(change.mode.printableName))")
+        case .sessionCleared: return line("(the context was cleared)")
+        case .subagentStart(let start):
+            return line("(subagent \((start.displayName ?? start.name).printableName) started)")
+        case .subagentEnd(let end): return line("(subagent ended: \(Self.words(for: end.outcome)))")
+        case .jobUpdate(let job):
+            return line("(job \(job.command.printable(limit: 100)): \(job.state.printable(limit: 60)))")
+        case .sessionHistoryPage(let page): return page.replaces ? text(for: page.messages) : ""
+        case .sessionHistory(let history): return text(for: history.messages)
+        default: return ""
+        }
+    }
+
+    /// Ends an open line, so that something else can be printed.
+    mutating func endLine() -> String {
+        defer { atLineStart = true }
+        return atLineStart ? "" : "\n"
+    }
+
+    /// Text that was on the screen before this printer began: from now on only what comes after it is printed.
+    mutating func skip(_ messages: [Message]) {
+        for message in messages { for part in message.parts { remember(part) } }
+    }
+
+    private mutating func remember(_ part: Part) {
+        if printed.count >= Self.maxParts { printed = [:] }
+        switch part.content {
+        case .text(let text): printed[part.id] = text.text.unicodeScalars.count
+        case .toolCall(let call):
+            printed[part.id] = 1
+            progress[call.callID] = Self.output(of: call).unicodeScalars.count
+        case .reasoning, .file, .toolResult, .compaction: break
+        }
+    }
+
+    // MARK: - Streaming
+
+    private mutating func text(for event: ProviderEvent) -> String {
+        switch event {
+        case .partStart(let part):
+            openPart = part.id
+            return text(for: part)
+        case .partDelta(let delta):
+            guard delta.partID == openPart, delta.field == "text" || delta.field.isEmpty, printed[delta.partID] != nil
+            else { return "" }
+            printed[delta.partID, default: 0] += delta.delta.unicodeScalars.count
+            return write(delta.delta.printableLines)
+        case .partEnd(let id):
+            guard id == openPart else { return "" }
+            openPart = nil
+            return printed[id] == nil ? "" : endLine()
+        case .messageEnd: return endLine()
+        case .retryWait(let wait):
+            return line("(\(wait.reason.printable(limit: 200)); trying again in \(wait.delaySeconds) s)")
+        case .error(let error): return line("! \(error.message.printable(limit: 2_000))")
+        }
+    }
+
+    private mutating func text(for part: Part) -> String {
+        switch part.content {
+        case .text(let text): return rest(of: text.text, part.id)
+        case .toolCall(let call): return text(for: call, part.id)
+        case .reasoning, .file, .toolResult, .compaction: return ""
+        }
+    }
+
+    /// What a part says beyond what is printed of it.
+    private mutating func rest(of text: String, _ id: PartID) -> String {
+        let scalars = text.unicodeScalars
+        let known = printed[id] ?? 0
+        guard scalars.count > known || printed[id] == nil else { return "" }
+        let rest = String(String.UnicodeScalarView(scalars.dropFirst(known)))
+        printed[id] = scalars.count
+        return write(rest.printableLines)
+    }
+
+    private mutating func text(for messages: [Message]) -> String {
+        messages.filter { $0.role == .assistant }.flatMap(\.parts).map { part in
+            text(for: part) + endLine()
+        }.joined()
+    }
+
+    // MARK: - Tools
+
+    private mutating func text(for call: Part.ToolCall, _ id: PartID) -> String {
+        var result = ""
+        if printed[id] == nil, call.state.phase != .pending {
+            printed[id] = 1
+            result += line(Self.title(of: call))
+        }
+        result += output(Self.output(of: call), call.callID)
+        switch call.state.phase {
+        case .pending, .running: break
+        case .completed: result += endLine()
+        case .error(let error): result += line("✗ \(error.printable(limit: 2_000))")
+        }
+        return result
+    }
+
+    private static func title(of call: Part.ToolCall) -> String {
+        let input = call.state.input
+        if let command = input["command"]?.asString { return "$ " + command.printableLines }
+        let summary = input.asObject?.entries.map { entry in
+            "\(entry.key.printable(limit: 40))=\((entry.value.asString ?? entry.value.text).printable(limit: 80))"
+        }
+        return "⚙ \(call.toolName.printableName) \((summary ?? []).joined(separator: " "))"
+    }
+
+    private static func output(of call: Part.ToolCall) -> String {
+        switch call.state.phase {
+        case .pending, .error: ""
+        case .running(let output): output
+        case .completed(let completed): completed.output
+        }
+    }
+
+    private mutating func output(_ whole: String, _ call: CallID) -> String {
+        let scalars = whole.unicodeScalars
+        let known = progress[call] ?? 0
+        guard scalars.count > known else { return "" }
+        progress[call] = scalars.count
+        return write(String(String.UnicodeScalarView(scalars.dropFirst(known))).printableLines)
+    }
+
+    private mutating func progress(_ chunk: DaemonMessage.ToolProgress) -> String {
+        if progress.count >= Self.maxParts { progress = [:] }
+        progress[chunk.callID, default: 0] += chunk.chunk.unicodeScalars.count
+        return write(chunk.chunk.printableLines)
+    }
+
+    // MARK: - Lines
+
+    private mutating func write(_ text: String) -> String {
+        guard !text.isEmpty else { return "" }
+        atLineStart = text.last == "\n"
+        return text
+    }
+
+    private mutating func line(_ text: String) -> String {
+        defer { atLineStart = true }
+        return (atLineStart ? "" : "\n") + text + "\n"
+    }
+
+    private static func words(for resolved: DaemonMessage.RequestResolved) -> String {
+        switch resolved.outcome {
+        case .answered:
+            let who = resolved.by.map { " by \($0.name.printableName)" } ?? ""
+            return "→ answered\(who)\(resolved.decision.map { ": \($0.printable(limit: 40))" } ?? "")"
+        case .cancelled: return "→ the question was cancelled"
+        case .turnEnded: return "→ the question is closed: its turn has ended"
+        case nil: return "→ the question is closed"
+        }
+    }
+
+    private static func words(for outcome: SubagentOutcome) -> String {
+        switch outcome {
+        case .completed: "completed"
+        case .cancelled: "cancelled"
+        case .failed(let reason): "failed: \(reason.printable(limit: 200))"
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import MewBase
+import MewClient
+import MewLoop
+import MewWire
+
+/// The live events of one session, or of everything a daemon tells everyone, on the screen until Ctrl-C.
+struct Watching {
+    private let daemon: DaemonSession
+    private let screen: Screen
+    private let session: SessionID?
+    private let output: Output
+    private var printer = TurnPrinter(showsOwnPrompts: true)
+    /// For announcing questions only: a watcher answers with `mew answer`.
+    private var desk: QuestionDesk
+    private var isReady = true
+
+    init(_ daemon: DaemonSession, _ screen: Screen, session: SessionID?) {
+        (self.daemon, self.screen, self.session) = (daemon, screen, session)
+        output = daemon.output
+        desk = QuestionDesk(permit: .ask, canAsk: false, daemon: daemon.name)
+    }
+
+    mutating func run() async throws(CommandFailure) -> ExitCode {
+        while let input = await screen.inputs.next() {
+            switch input {
+            case .event(let event): try await react(to: event)
+            case .signal: return .ok
+            case .line, .timer: continue
+            }
+        }
+        return .ok
+    }
+
+    private mutating func react(to event: ClientEvent) async throws(CommandFailure) {
+        switch event {
+        case .session(let event) where event.session == session:
+            await print(event)
+        case .control(let frame) where session == nil:
+            print(frame)
+        case .sessionPhase(session, .gone):
+            throw CommandFailure(.unknownSession, "the session was deleted")
+        case .phase(let phase):
+            try linkChanged(phase)
+        case .session, .control, .sessionPhase, .operation:
+            break
+        }
+    }
+
+    private mutating func print(_ event: SessionEvent) async {
+        if output.isJSON {
+            if event.frame.message.kind.isEventOfSession { output.json(event) }
+        } else if event.frame.message.history != nil, !event.isLive, let messages = event.frame.message.history {
+            printer.skip(messages)  // what was said before is for `mew history`
+        } else {
+            output.text(printer.text(for: event))
+        }
+        if case .request(let request) = event.frame.message { desk.arrived(request.id) }
+        await announceQuestions()
+    }
+
+    private mutating func announceQuestions() async {
+        guard let session else { return }
+        let requests = await daemon.supervisor.view.attached[session]?.requests ?? []
+        for case .print(let lines) in desk.update(requests, mayDecide: false, now: ContinuousClock().now) {
+            output.text(printer.endLine())
+            for line in lines { output.isJSON ? output.note(line) : output.line(line) }
+        }
+    }
+
+    private func print(_ frame: DaemonFrame) {
+        guard frame.message.kind.isForEveryone else { return }
+        output.json(frame)
+        guard let words = EveryoneWords(frame.message).sentence else { return }
+        output.line(words)
+    }
+
+    private mutating func linkChanged(_ phase: LinkPhase) throws(CommandFailure) {
+        switch phase {
+        case .ready:
+            if !isReady { output.note("(connected again)") }
+            isReady = true
+        case .waiting(_, let trouble):
+            if isReady { output.note("(the connection is lost: \(ClientError(trouble).message); trying again)") }
+            isReady = false
+        case .parked(let refusal):
+            throw CommandFailure(
+                ClientError(refusal), doing: "stay connected to \(daemon.name)", daemon: daemon.name)
+        case .idle, .dialing, .greeting, .pairing:
+            break
+        }
+    }
+}
+
+/// What a daemon tells everyone, in words; nil for what only a program cares about.
+struct EveryoneWords {
+    let sentence: String?
+
+    init(_ message: DaemonMessage) {
+        sentence =
+            switch message {
+            case .sessionActivityChanged(let change): "\(Self.name(change.sessionID)) is \(change.activity.rawValue)"
+            case .sessionTitleChanged(let change):
+                "\(Self.name(change.sessionID)) is called \(change.title.printable(limit: 80))"
+            case .sessionAttentionChanged(let change) where change.pendingPermissions + change.pendingQuestions > 0:
+                "\(Self.name(change.sessionID)) needs you"
+            case .sessionAlert(let alert):
+                "\(alert.title.printable(limit: 80)): \(alert.kind.words)"
+                    + (alert.detail.map { " (\($0.printable(limit: 80)))" } ?? "")
+            case .daemonState(let state):
+                state.isSaving
+                    ? "saving works again" : "nothing is being saved: \(state.reason?.printable(limit: 200) ?? "")"
+            default: nil
+            }
+    }
+
+    private static func name(_ id: SessionID) -> String {
+        "session …\(id.text.suffix(6).description.printable(limit: 6))"
+    }
+}
+
+extension AlertKind {
+    fileprivate var words: String {
+        switch self {
+        case .turnComplete: "the turn is complete"
+        case .turnFailed: "the turn failed"
+        case .permissionNeeded: "needs a permission"
+        case .inputNeeded: "has a question"
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import MewBase
+import MewIdentity
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import MewClient
+
+/// A client and the place where its daemon listens, in one process.
+struct Stage: Sendable {
+    let network = LoopbackNetwork()
+    let daemon: LoopbackEndpoint
+    let device: LoopbackEndpoint
+    let clock = TestClock()
+    let store = MemoryStore()
+    let record: DaemonRecord
+    let supervisor: DaemonSupervisor
+
+    /// - Parameter token: in the registry, as after scanning a code.
+    init(protocols: [ApplicationProtocol] = [.native, .stock], token: String? = nil) {
+        let daemonNode = SecretKey.generate(entropy: SeededEntropy(seed: 1)).node
+        let deviceNode = SecretKey.generate(entropy: SeededEntropy(seed: 2)).node
+        daemon = network.endpoint(daemonNode, protocols: protocols)
+        device = network.endpoint(deviceNode)
+        daemon.listen()
+        record = DaemonRecord(
+            node: daemonNode, name: "desk", addresses: [.loopback(port: 1)], token: token,
+            addedAt: WallTime(milliseconds: 1))
+        supervisor = DaemonSupervisor(
+            record: record,
+            environment: ClientEnvironment(
+                dialer: device, clock: clock, wallClock: { WallTime(milliseconds: 1_000) },
+                entropy: ConstantEntropy(value: 0), store: store, deviceName: "laptop", app: "mew test",
+                clientKind: .cli))
+    }
+
+    /// Runs the client beside `body`, and ends it afterwards.
+    func run(_ body: @escaping @Sendable (Feed<ClientEvent>) async throws -> Void) async throws {
+        let record = record
+        try await store.update { records throws(ClientStoreError) in
+            do { try records.registry.add(record) } catch { throw .refused(.full) }
+        }
+        let feed = await supervisor.subscribe()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await supervisor.run() }
+            group.addTask {
+                try await body(feed)
+                feed.finish()
+                await supervisor.stop()
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    func accept() async throws -> FakeLink { try await FakeLink.accept(on: daemon) }
+}
+
+extension Feed<ClientEvent> {
+    /// The next link phase that `wanted` accepts; other events are passed over.
+    @discardableResult
+    func phase(_ wanted: (LinkPhase) -> Bool = { _ in true }) async throws -> LinkPhase {
+        while let event = await next() {
+            if case .phase(let phase) = event, wanted(phase) { return phase }
+        }
+        throw FakeDaemonError("the feed ended")
+    }
+
+    func ready() async throws { try await phase { $0.readyLink != nil } }
+
+    func operation(_ wanted: (MewClient.Operation) -> Bool) async throws -> MewClient.Operation {
+        while let event = await next() {
+            if case .operation(let operation) = event, wanted(operation) { return operation }
+        }
+        throw FakeDaemonError("the feed ended")
+    }
+
+    func sessionEvent(_ wanted: (SessionEvent) -> Bool = { _ in true }) async throws -> SessionEvent {
+        while let event = await next() {
+            if case .session(let event) = event, wanted(event) { return event }
+        }
+        throw FakeDaemonError("the feed ended")
+    }
+
+    func sessionPhase(_ wanted: AttachedSession.Phase) async throws {
+        while let event = await next() {
+            if case .sessionPhase(_, wanted) = event { return }
+        }
+        throw FakeDaemonError("the feed ended")
+    }
+}

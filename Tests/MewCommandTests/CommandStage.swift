@@ -1,0 +1,88 @@
+import MewBase
+import MewIdentity
+import MewLoop
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import mew
+
+/// Commands of one state directory, with a daemon played by the test in the same process.
+final class CommandStage: Sendable {
+    let network = LoopbackNetwork()
+    let daemon: LoopbackEndpoint
+    let home = ScratchDirectory()
+    private let protocols: [ApplicationProtocol]
+
+    init(protocols: [ApplicationProtocol] = [.native, .stock]) {
+        self.protocols = protocols
+        daemon = network.endpoint(SecretKey.generate(entropy: SystemEntropy()).node, protocols: protocols)
+        daemon.listen()
+    }
+
+    struct Result {
+        let exit: ExitCode
+        let out: LineCollector
+        let err: LineCollector
+
+        /// The lines of standard output as objects.
+        var objects: [JSON] { out.lines.compactMap { try? JSON(parsing: $0) } }
+    }
+
+    /// Runs one command line to its end.
+    func run(_ words: String...) async throws -> Result { try await run(words) }
+
+    func run(_ words: [String]) async throws -> Result {
+        let (out, err) = (LineCollector(), LineCollector())
+        let network = network
+        let runtime = try await Runtime(loop: try EventLoop(name: "mew"), signals: nil) { key, _ in
+            network.endpoint(key.node)
+        }
+        var program = CommandLineProgram(
+            commands: CommandList.all, environment: ["MEW_HOME": home.path], directory: "/", runtime: runtime)
+        program.standard = out
+        program.errors = err
+        program.terminal = Terminal(canAsk: false, isScreen: false, columns: 80, rows: 24)
+        let ready = program
+        let exit = await withTaskExecutorPreference(runtime.loop) { await ready.run(words) }
+        await runtime.end()
+        runtime.loop.stop()
+        runtime.files.stop()
+        return Result(exit: exit, out: out, err: err)
+    }
+
+    /// Runs a command while the test plays the daemon for it.
+    func run(
+        _ words: String..., daemon play: @escaping @Sendable (FakeLink) async throws -> Void
+    ) async throws -> Result {
+        async let played: Void = play(try await FakeLink.accept(on: daemon))
+        let result = try await run(words)
+        do {
+            try await played
+        } catch {
+            Issue.record("the daemon's part failed: \(error); the command said: \(result.err.text)")
+        }
+        return result
+    }
+
+    /// Pairs, as every test but those of `add` begins.
+    func add(name: String = "desk") async throws {
+        let payload = PairingPayload(
+            node: daemon.node, name: name, token: PairingToken(entropy: SystemEntropy()), relays: [],
+            addresses: [.loopback(port: 1)])
+        let result = try await run("add", payload.text) { link in
+            try await link.welcome()
+            _ = await link.link.closed()
+        }
+        #expect(result.exit == .ok, "\(result.err.text)")
+    }
+}
+
+extension FakeLink {
+    /// Answers `list_sessions`.
+    func list(_ sessions: [SessionInfo]) async throws {
+        let request = try await control.receive()
+        guard case .listSessions = request.message else { throw FakeDaemonError("no list_sessions") }
+        try await control.send(.sessionList(DaemonMessage.SessionList(sessions: sessions)), ref: request.ref)
+    }
+}

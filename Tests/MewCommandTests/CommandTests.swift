@@ -1,0 +1,396 @@
+import MewBase
+import MewIdentity
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import mew
+
+private let session = SessionID("sess_01K4SJKHR00000000000SESS01")!  // a literal that is one
+
+@Suite("Commands against a daemon")
+struct CommandTests {
+    private let epoch = Epoch(ULID(high: 1, low: 1))
+
+    private var info: SessionInfo {
+        SessionInfo(
+            sessionID: session, state: .idle, createdAt: WallTime(milliseconds: 1), cwd: "/src",
+            pendingPermissions: 0, firstMessage: "Fix it", agent: "shell", headSequence: SequenceNumber(7))
+    }
+
+    @Test("add pairs, remembers, and prints its fields; ls shows the daemon with what needs you")
+    func addAndList() async throws {
+        let stage = CommandStage()
+        let token = PairingToken(entropy: SystemEntropy())
+        let payload = PairingPayload(
+            node: stage.daemon.node, name: "desk", token: token, relays: [], addresses: [.loopback(port: 1)])
+        let added = try await stage.run("add", payload.text, "--json") { link in
+            let hello = try await link.welcome()
+            #expect(hello.token == token.revealed)
+            _ = await link.link.closed()
+        }
+        #expect(added.exit == .ok)
+        #expect(
+            added.objects == [
+                [
+                    "daemon": "desk", "node_id": .string(stage.daemon.node.z32), "name": "desk", "scope": "control",
+                ]
+            ])
+        var asking = info
+        asking.pendingPermissions = 1
+        let listed = try await stage.run("ls", "--json") { [asking] link in
+            let hello = try await link.welcome()
+            #expect(hello.token == nil, "the token is spent")
+            try await link.list([asking])
+            _ = await link.link.closed()
+        }
+        let row = try #require(listed.objects.first)
+        #expect(row["daemon"] == "desk")
+        #expect(row["state"] == "connected")
+        #expect(row["needs_you"] == 1)
+        #expect(row["version"] == "9.9")
+        #expect(row["last_proof_ms"]?.asInteger != nil)
+    }
+
+    @Test("a bare node ID shows the six digits and waits for the person there")
+    func digits() async throws {
+        let stage = CommandStage()
+        let result = try await stage.run("add", stage.daemon.node.z32, "--addr", "127.0.0.1:1", "--json") { link in
+            _ = try await link.control.receive()
+            try await link.control.send(.pairPending(DaemonMessage.PairPending(expiresInSeconds: 120)))
+            try await link.control.send(
+                .remoteReady(DaemonMessage.RemoteReady(scope: .observe, capabilities: ["ops", "resume", "desk"])))
+            _ = await link.link.closed()
+        }
+        #expect(result.exit == .ok)
+        #expect(result.objects.first?["event"] == "confirm")
+        #expect(result.objects.first?["digits"]?.asString?.count == 6)
+        #expect(result.objects.last?["scope"] == "observe")
+    }
+
+    @Test(
+        "a daemon that closes says why, with its exit code",
+        arguments: [
+            (CloseCode.unauthorized, "window_closed", ExitCode.timedOut), (.revoked, "revoked", .unauthorized),
+            (.pairingRefused, "unauthorized", .unauthorized), (.shuttingDown, "unreachable", .unreachable),
+            (.protocolViolation, "protocol", .failed),
+        ])
+    func refusals(code: CloseCode, error: String, exit: ExitCode) async throws {
+        let stage = CommandStage()
+        let result = try await stage.run("add", stage.daemon.node.z32, "--addr", "127.0.0.1:1", "--json") { link in
+            _ = try await link.control.receive()
+            await link.link.close(code: code, reason: "because")
+        }
+        #expect(result.exit == exit)
+        #expect(result.objects.last?["error"]?["code"] == .string(error))
+        #expect(result.err.lines.count == 1, "one sentence")
+    }
+
+    @Test("unknown daemons, bad payloads and unreachable ones each have their exit code and sentence")
+    func failures() async throws {
+        let stage = CommandStage()
+        let cases: [([String], ExitCode)] = [
+            (["ping", "nobody"], .usage), (["add", "mew002:x"], .usage), (["add", "nonsense"], .usage),
+            (["sessions"], .usage), (["pnig", "x"], .usage), (["status"], .unreachable), (["peers"], .unreachable),
+            (["ops", "--check"], .usage),
+        ]
+        for (words, exit) in cases {
+            let result = try await stage.run(words)
+            #expect(result.exit == exit, "\(words): \(result.err.text)")
+            #expect(result.err.lines.count == 1)
+            #expect(result.out.text.isEmpty)
+        }
+        try await stage.add()
+        stage.daemon.stopListening()
+        let result = try await stage.run("sessions", "desk", "--json")
+        #expect(result.exit == .unreachable)
+        #expect(result.objects.last?["error"]?["code"] == "unreachable")
+        #expect(try await stage.run("ls", "--json").objects.first?["state"] == "unreachable")
+    }
+
+    @Test("sessions prints its fields, and a session is named by number or by the end of its ID")
+    func sessions() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let listed = try await stage.run("sessions", "desk", "--json") { [info] link in
+            try await link.welcome()
+            try await link.list([info])
+            _ = await link.link.closed()
+        }
+        let row = try #require(listed.objects.first)
+        #expect(
+            row["session_id"] == .string(session.text) && row["title"] == "Fix it" && row["state"] == "idle"
+                && row["cwd"] == "/src" && row["agent"] == "shell" && row["pending_permissions"] == 0
+                && row["pending_questions"] == 0 && row["last_event_seq"] == 7)
+        for name in ["1", "SS01", session.text] {
+            let renamed = try await stage.run("session", "rename", "desk", name, "new", "title", "--json") {
+                [info] link in
+                try await link.welcome()
+                try await link.list([info])
+                let request = try await link.control.receive()
+                #expect(
+                    request.message
+                        == .renameSession(ClientMessage.RenameSession(sessionID: session, title: "new title")))
+                try await link.control.receipt(try #require(request.operation), .stored)
+                try await link.control.receipt(try #require(request.operation), .done)
+                _ = await link.link.closed()
+            }
+            #expect(renamed.exit == .ok, "\(renamed.err.text)")
+        }
+        let unknown = try await stage.run("history", "desk", "zzzz") { [info] link in
+            try await link.welcome()
+            try await link.list([info])
+            _ = await link.link.closed()
+        }
+        #expect(unknown.exit == .usage)
+    }
+
+    @Test("prompt streams the turn as JSON events and ends with its outcome", arguments: TurnResult.allCases)
+    func prompt(result outcome: TurnResult) async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let result = try await stage.run("prompt", "desk", "say", "hi", "--json", "--permit", "once") {
+            [epoch] link in
+            try await link.welcome()
+            let channel = try await link.channel()
+            let made = try await channel.receive()
+            guard case .newSession = made.message else { throw FakeDaemonError("no new_session") }
+            try await channel.receipt(try #require(made.operation), .stored)
+            try await channel.attach(session, epoch: epoch, resume: .new)
+            try await channel.receipt(try #require(made.operation), .done)
+            let prompt = try await channel.receive()
+            #expect(prompt.message == .prompt(ClientMessage.Prompt(text: "say hi")))
+            let operation = try #require(prompt.operation)
+            try await channel.receipt(operation, .stored)
+            try await channel.send(
+                .userMessage(DaemonMessage.UserMessage(text: "say hi", operation: operation)), session: session,
+                seq: 1)
+            try await channel.receipt(operation, .started)
+            let content = Request.Content.permission(toolName: "shell", input: ["command": "echo hi"])
+            let id = RequestID(ULID(high: 5, low: 5))
+            try await channel.send(
+                .request(Request(id: id, content: content, shown: content.shownText)), session: session, seq: 2)
+            let answer = try await channel.receive()
+            guard case .answer(let given) = answer.message else { throw FakeDaemonError("no answer") }
+            #expect(given.content == .permission(.allowOnce))
+            #expect(given.shownDigest == ShownDigest(of: content.shownText, request: id))
+            try await channel.send(
+                .answerVerdict(
+                    DaemonMessage.AnswerVerdict(
+                        operation: try #require(answer.operation), requestID: id, outcome: .settled)))
+            try await channel.send(
+                .toolProgress(DaemonMessage.ToolProgress(callID: "c", chunk: "hi\n")), session: session, seq: 3)
+            try await channel.receipt(operation, .done, result: outcome)
+            _ = await link.link.closed()
+        }
+        let exits: [TurnResult: ExitCode] = [
+            .completed: .ok, .failed: .failed, .interrupted: .failed, .cancelled: .refused,
+        ]
+        #expect(result.exit == exits[outcome], "\(result.err.text)")
+        let types = result.objects.map { $0["type"]?.asString ?? $0["event"]?.asString }
+        #expect(types == ["user_message", "permission_request", "answer_verdict", "tool_progress", "done"])
+        #expect(result.objects.dropLast().allSatisfy { $0["session_id"] == .string(session.text) })
+        #expect(result.objects[0]["seq"] == 1)
+        let done = try #require(result.objects.last)
+        #expect(done["outcome"] == .string(outcome.rawValue))
+        #expect(done["session_id"] == .string(session.text))
+        #expect(done["op_id"]?.asString?.count == 26)
+    }
+
+    @Test("a connection that breaks before the receipt is exit 7 once the daemon is gone for good")
+    func deliveryUnknown() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let result = try await stage.run("prompt", "desk", "hi", "--json") { [epoch] link in
+            try await link.welcome()
+            let channel = try await link.channel()
+            let made = try await channel.receive()
+            try await channel.attach(session, epoch: epoch, resume: .new)
+            try await channel.receipt(try #require(made.operation), .done)
+            _ = try await channel.receive()
+            await link.link.close(code: .revoked, reason: "lost")
+        }
+        #expect(result.exit == .deliveryUnknown)
+        #expect(result.objects.last?["error"]?["code"] == "delivery_unknown")
+        let pending = try await stage.run("ops", "--json")
+        #expect(pending.objects.map { $0["state"] } == ["unknown"])
+        #expect(pending.objects.first?["kind"] == "prompt")
+    }
+
+    @Test("ops --check asks, --drop settles what the daemon never stored")
+    func operations() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        _ = try await stage.run("prompt", "desk", "hi") { [epoch] link in
+            try await link.welcome()
+            let channel = try await link.channel()
+            let made = try await channel.receive()
+            try await channel.attach(session, epoch: epoch, resume: .new)
+            try await channel.receipt(try #require(made.operation), .done)
+            _ = try await channel.receive()
+            await link.link.close(code: .revoked, reason: "lost")
+        }
+        for (flag, settle) in [("--check", false), ("--drop", true)] {
+            let result = try await stage.run("ops", "desk", "1", flag, "--json") { link in
+                try await link.welcome()
+                let request = try await link.control.receive()
+                guard case .receiptQuery(let query) = request.message else { throw FakeDaemonError("no query") }
+                #expect(query.settle == settle)
+                try await link.control.receipt(
+                    try #require(query.operations.first), settle ? .absent : .started, ref: request.ref)
+                _ = await link.link.closed()
+            }
+            if settle {
+                #expect(result.exit == .ok, "\(result.err.text)")
+            } else {
+                #expect(result.objects.first?["state"] == "delivered")
+            }
+            if !settle { break }
+        }
+    }
+
+    @Test("history pages back to the start of one frozen list, oldest first")
+    func history() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        @Sendable func message(_ number: UInt64) -> Message {
+            Message(
+                id: MessageID(ULID(high: 1, low: number)), session: ULID(high: 0, low: 0), role: .assistant,
+                parts: [], time: MessageTime(created: WallTime(milliseconds: 1)), sequence: SequenceNumber(number))
+        }
+        let list = HistoryID(ULID(high: 3, low: 3))
+        let result = try await stage.run("history", "desk", "1", "--json") { [info, epoch] link in
+            try await link.welcome()
+            try await link.list([info])
+            let channel = try await link.channel()
+            _ = try await channel.receive()
+            try await channel.send(
+                .sessionReady(DaemonMessage.SessionReady(sessionID: session, epoch: epoch, resume: .snapshot)))
+            try await channel.send(
+                .sessionHistoryPage(
+                    DaemonMessage.SessionHistoryPage(
+                        sessionID: session, messages: [message(5)], nextCursor: 1, replaces: true,
+                        asOfSequence: SequenceNumber(5), historyID: list)))
+            try await channel.send(
+                .caughtUp(DaemonMessage.CaughtUp(sessionID: session, sequence: SequenceNumber(5))))
+            let request = try await channel.receive()
+            #expect(
+                request.message
+                    == .loadSessionHistory(
+                        ClientMessage.LoadSessionHistory(sessionID: session, before: 1, historyID: list)))
+            try await channel.send(
+                .sessionHistoryPage(
+                    DaemonMessage.SessionHistoryPage(
+                        sessionID: session, messages: [message(2)], replaces: false, historyID: list)),
+                ref: request.ref)
+            _ = await link.link.closed()
+        }
+        #expect(result.exit == .ok, "\(result.err.text)")
+        #expect(result.objects.map { $0["seq"] } == [2, 5])
+        #expect(result.objects.allSatisfy { $0["message"]?["role"] == "assistant" })
+    }
+
+    @Test("an answer names what was shown: settled, too late by whom, and a changed question")
+    func answers() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let content = Request.Content.permission(toolName: "shell", input: ["command": "ls"])
+        let id = RequestID(ULID(high: 5, low: 5))
+        let digest = ShownDigest(of: content.shownText, request: id)
+        let handle = "\(id.description.suffix(4))-\(digest.hex.prefix(6))"
+        var asking = info
+        asking.pendingPermissions = 1
+        let by = By(node: stage.daemon.node, name: "phone", clientKind: .mobile)
+        let outcomes: [(AnswerOutcome, ExitCode)] = [
+            (.settled, .ok), (.repeated, .ok), (.tooLate, .refused), (.notWhatWasShown, .refused),
+            (.unknown, .refused),
+        ]
+        for (outcome, exit) in outcomes {
+            let result = try await stage.run("answer", "desk", handle, "deny", "--json") { [asking, epoch] link in
+                try await link.welcome()
+                try await link.list([asking])
+                let channel = try await link.channel()
+                _ = try await channel.receive()
+                try await channel.send(
+                    .sessionReady(DaemonMessage.SessionReady(sessionID: session, epoch: epoch, resume: .snapshot)))
+                try await channel.send(.request(Request(id: id, content: content, shown: content.shownText)))
+                try await channel.send(.caughtUp(DaemonMessage.CaughtUp(sessionID: session, sequence: .zero)))
+                let answer = try await channel.receive()
+                try await channel.send(
+                    .answerVerdict(
+                        DaemonMessage.AnswerVerdict(
+                            operation: try #require(answer.operation), requestID: id, outcome: outcome,
+                            how: outcome == .tooLate ? .answered : nil, by: outcome == .tooLate ? by : nil,
+                            decision: outcome == .tooLate ? "allow_once" : nil)))
+                _ = await link.link.closed()
+            }
+            #expect(result.exit == exit, "\(outcome): \(result.err.text)")
+            #expect(result.objects.first?["outcome"] == .string(outcome.rawValue))
+            if outcome == .tooLate {
+                #expect(result.err.text.contains("too late: answered by phone: allow_once"))
+                #expect(result.objects.first?["by"]?["name"] == "phone")
+            }
+        }
+        let other = try await stage.run("answer", "desk", "\(id.description.suffix(4))-000000", "deny") {
+            [asking, epoch] link in
+            try await link.welcome()
+            try await link.list([asking])
+            let channel = try await link.channel()
+            _ = try await channel.receive()
+            try await channel.send(
+                .sessionReady(DaemonMessage.SessionReady(sessionID: session, epoch: epoch, resume: .snapshot)))
+            try await channel.send(.request(Request(id: id, content: content, shown: content.shownText)))
+            try await channel.send(.caughtUp(DaemonMessage.CaughtUp(sessionID: session, sequence: .zero)))
+            _ = await link.link.closed()
+        }
+        #expect(other.exit == .refused, "an answer to another text is not sent")
+        let nobody = try await stage.run("answer", "desk", id.description)
+        #expect(nobody.exit == .usage, "without a digest the question must be shown, which needs a terminal")
+    }
+
+    @Test("ping prints a line for each round trip")
+    func ping() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let result = try await stage.run("ping", "desk", "-c", "1", "--json") { link in
+            try await link.welcome()
+            let request = try await link.control.receive()
+            try await link.control.send(.pong(DaemonMessage.Pong(version: "9.9")), ref: request.ref)
+            _ = await link.link.closed()
+        }
+        #expect(result.exit == .ok, "\(result.err.text)")
+        let row = try #require(result.objects.first)
+        #expect(row["n"] == 1 && row["path"] == "direct" && row["relay"] == .null)
+        #expect(row["rtt_ms"]?.asDouble != nil && row["addr"]?.asString != nil)
+    }
+
+    @Test("forget and rename change the list of this device only")
+    func registry() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        #expect(try await stage.run("rename", "desk", "lab").exit == .ok)
+        #expect(try await stage.run("rename", "lab", "12").exit == .usage)
+        #expect(try await stage.run("forget", "lab").exit == .ok)
+        #expect(try await stage.run("forget", "lab").exit == .usage)
+        #expect(try await stage.run("ls").out.text.hasPrefix("No daemons yet."))
+    }
+
+    @Test("id and --version print their fields")
+    func identity() async throws {
+        let stage = CommandStage()
+        let row = try #require(try await stage.run("id", "--json").objects.first)
+        #expect(row["node_id"]?.asString?.count == 52 && row["hex"]?.asString?.count == 64)
+        #expect(try await stage.run("id", "--json").objects.first == row, "the key is kept")
+        #expect(try await stage.run("--version", "--json").objects.first?["version"]?.asString != nil)
+    }
+
+    @Test("every command has help")
+    func help() async throws {
+        let stage = CommandStage()
+        for command in CommandList.all {
+            let result = try await stage.run(command.path + ["--help"])
+            #expect(result.exit == .ok)
+            #expect(result.out.text.hasPrefix("mew \(command.name): "))
+        }
+    }
+}
