@@ -109,8 +109,8 @@ let testTargets: [Target] = [
     tests(
         "MewCommandTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewClient", "MewTestSupport",
-            "mew",
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewClient",
+            "MewTestSupport", "mew",
         ]),
 ]
 

@@ -1,4 +1,5 @@
 import MewBase
+import MewSession
 import MewWire
 import Testing
 
@@ -6,6 +7,12 @@ import Testing
 
 private let id = SessionID("sess_1")!  // a literal that is one
 private let epoch = Epoch(ULID(high: 1, low: 1))
+
+extension AttachedSession {
+    fileprivate mutating func take(_ frame: DaemonFrame, isNative: Bool) -> [Effect] {
+        receive(frame, isNative: isNative, now: WallTime(milliseconds: 1))
+    }
+}
 
 /// Frames of one session, written short.
 private enum Frames {
@@ -61,7 +68,7 @@ struct AttachedSessionTests {
     private func live(at sequence: UInt64) -> AttachedSession {
         var session = AttachedSession(id: id)
         for frame in [Frames.ready(.snapshot), Frames.page(asOf: sequence), Frames.caughtUp(sequence)] {
-            _ = session.receive(frame, isNative: true)
+            _ = session.take(frame, isNative: true)
         }
         return session
     }
@@ -70,22 +77,22 @@ struct AttachedSessionTests {
     func snapshot() {
         var session = AttachedSession(id: id)
         #expect(
-            session.receive(Frames.ready(.snapshot, head: 5), isNative: true)
+            session.take(Frames.ready(.snapshot, head: 5), isNative: true)
                 == [.phaseChanged(.replaying), .accept(Frames.ready(.snapshot, head: 5))])
-        #expect(session.receive(Frames.page(asOf: 5), isNative: true) == [.accept(Frames.page(asOf: 5))])
+        #expect(session.take(Frames.page(asOf: 5), isNative: true) == [.accept(Frames.page(asOf: 5))])
         #expect(session.phase == .replaying)
         #expect(
-            session.receive(Frames.caughtUp(5), isNative: true) == [.accept(Frames.caughtUp(5)), .phaseChanged(.live)])
+            session.take(Frames.caughtUp(5), isNative: true) == [.accept(Frames.caughtUp(5)), .phaseChanged(.live)])
         #expect(session.lastSequence == SequenceNumber(5))
     }
 
     @Test("events that were seen are dropped, the next one is taken, and frames without a number pass")
     func deduplicates() {
         var session = live(at: 5)
-        #expect(session.receive(Frames.event(5), isNative: true) == [])
-        #expect(session.receive(Frames.event(6), isNative: true) == [.accept(Frames.event(6))])
-        #expect(session.receive(Frames.event(6), isNative: true) == [])
-        #expect(session.receive(Frames.event(nil), isNative: true) == [.accept(Frames.event(nil))])
+        #expect(session.take(Frames.event(5), isNative: true) == [])
+        #expect(session.take(Frames.event(6), isNative: true) == [.accept(Frames.event(6))])
+        #expect(session.take(Frames.event(6), isNative: true) == [])
+        #expect(session.take(Frames.event(nil), isNative: true) == [.accept(Frames.event(nil))])
         #expect(session.lastSequence == SequenceNumber(6))
     }
 
@@ -93,47 +100,47 @@ struct AttachedSessionTests {
     func hole() {
         var session = live(at: 5)
         #expect(
-            session.receive(Frames.event(7), isNative: true)
+            session.take(Frames.event(7), isNative: true)
                 == [.phaseChanged(.replaying), .resume(after: SequenceNumber(5))])
-        #expect(session.receive(Frames.event(8), isNative: true) == [])
-        _ = session.receive(Frames.ready(.replay, head: 8), isNative: true)
+        #expect(session.take(Frames.event(8), isNative: true) == [])
+        _ = session.take(Frames.ready(.replay, head: 8), isNative: true)
         for number: UInt64 in 6...8 {
-            #expect(session.receive(Frames.event(number), isNative: true) == [.accept(Frames.event(number))])
+            #expect(session.take(Frames.event(number), isNative: true) == [.accept(Frames.event(number))])
         }
-        #expect(session.receive(Frames.caughtUp(8), isNative: true).last == .phaseChanged(.live))
+        #expect(session.take(Frames.caughtUp(8), isNative: true).last == .phaseChanged(.live))
     }
 
     @Test("a gap resumes after the last event we have, not after the one the daemon sent last")
     func gap() {
         var session = live(at: 5)
         #expect(
-            session.receive(Frames.gap(after: 9), isNative: true)
+            session.take(Frames.gap(after: 9), isNative: true)
                 == [.phaseChanged(.replaying), .resume(after: SequenceNumber(5))])
     }
 
     @Test("a caught_up beyond what arrived is not believed")
     func caughtUpTooFar() {
         var session = AttachedSession(id: id)
-        _ = session.receive(Frames.ready(.replay), isNative: true)
-        #expect(session.receive(Frames.caughtUp(1), isNative: true) == [.resume(after: .zero)])
+        _ = session.take(Frames.ready(.replay), isNative: true)
+        #expect(session.take(Frames.caughtUp(1), isNative: true) == [.resume(after: .zero)])
         #expect(session.phase == .replaying)
     }
 
     @Test("another epoch starts the numbers anew; the same one goes on")
     func epochs() {
         var session = live(at: 5)
-        _ = session.receive(Frames.ready(.replay), isNative: true)
+        _ = session.take(Frames.ready(.replay), isNative: true)
         #expect(session.lastSequence == SequenceNumber(5))
-        _ = session.receive(Frames.ready(.snapshot, epoch: Epoch(ULID(high: 2, low: 2))), isNative: true)
+        _ = session.take(Frames.ready(.snapshot, epoch: Epoch(ULID(high: 2, low: 2))), isNative: true)
         #expect(session.lastSequence == .zero)
-        _ = session.receive(Frames.page(asOf: 3), isNative: true)
+        _ = session.take(Frames.page(asOf: 3), isNative: true)
         #expect(session.lastSequence == SequenceNumber(3))
     }
 
     @Test("an older page changes nothing about where we are")
     func olderPage() {
         var session = live(at: 5)
-        _ = session.receive(Frames.page(asOf: 2, replaces: false), isNative: true)
+        _ = session.take(Frames.page(asOf: 2, replaces: false), isNative: true)
         #expect(session.lastSequence == SequenceNumber(5))
     }
 
@@ -141,32 +148,32 @@ struct AttachedSessionTests {
     func requests() {
         var session = live(at: 0)
         for number: UInt64 in [1, 2, 3] {
-            #expect(session.receive(Frames.request(number, command: "ls"), isNative: true).count == 1)
+            #expect(session.take(Frames.request(number, command: "ls"), isNative: true).count == 1)
         }
-        #expect(session.receive(Frames.request(2, command: "ls"), isNative: true) == [], "seen, and shown unchanged")
+        #expect(session.take(Frames.request(2, command: "ls"), isNative: true) == [], "seen, and shown unchanged")
         #expect(session.requests.map(\.id) == [1, 2, 3].map(Frames.requestID))
-        _ = session.receive(Frames.resolved(2), isNative: true)
-        _ = session.receive(Frames.resolved(7), isNative: true)
+        _ = session.take(Frames.resolved(2), isNative: true)
+        _ = session.take(Frames.resolved(7), isNative: true)
         #expect(session.requests.map(\.id) == [1, 3].map(Frames.requestID))
     }
 
     @Test("a request that is not sent again before caught_up was closed while we were away")
     func closedMeanwhile() {
         var session = live(at: 0)
-        for number: UInt64 in [1, 2] { _ = session.receive(Frames.request(number, command: "ls"), isNative: true) }
+        for number: UInt64 in [1, 2] { _ = session.take(Frames.request(number, command: "ls"), isNative: true) }
         _ = session.channelLost()
-        _ = session.receive(Frames.ready(.replay), isNative: true)
-        _ = session.receive(Frames.request(2, command: "ls"), isNative: true)
+        _ = session.take(Frames.ready(.replay), isNative: true)
+        _ = session.take(Frames.request(2, command: "ls"), isNative: true)
         #expect(session.requests.count == 2, "until everything is here")
-        _ = session.receive(Frames.caughtUp(0), isNative: true)
+        _ = session.take(Frames.caughtUp(0), isNative: true)
         #expect(session.requests.map(\.id) == [Frames.requestID(2)])
     }
 
     @Test("the digest and the handle follow what is displayed")
     func digests() throws {
         var session = live(at: 0)
-        _ = session.receive(Frames.request(1, command: "ls"), isNative: true)
-        _ = session.receive(Frames.request(2, command: "rm -r /"), isNative: true)
+        _ = session.take(Frames.request(1, command: "ls"), isNative: true)
+        _ = session.take(Frames.request(2, command: "rm -r /"), isNative: true)
         let (harmless, harmful) = (session.requests[0], session.requests[1])
         #expect(harmless.digest != harmful.digest)
         #expect(harmless.digest == ShownDigest(of: harmless.content.shownText, request: harmless.id))
@@ -178,11 +185,11 @@ struct AttachedSessionTests {
         let shown = Request.Content.permission(toolName: "bash", input: ["command": "rm -r /"])
         let lure = Request.Content.permission(toolName: "bash", input: ["command": "ls"])
         var session = live(at: 0)
-        _ = session.receive(
+        _ = session.take(
             DaemonFrame(.request(Request(id: Frames.requestID(1), content: lure, shown: shown.shownText))),
             isNative: true)
         #expect(session.requests.first?.content == shown)
-        _ = session.receive(
+        _ = session.take(
             DaemonFrame(.request(Request(id: Frames.requestID(2), content: lure, shown: "{}"))), isNative: true)
         #expect(session.requests.count == 1, "what cannot be displayed cannot be answered")
     }
@@ -198,10 +205,10 @@ struct AttachedSessionTests {
         }
         for outcome in AnswerOutcome.allCases {
             var session = live(at: 0)
-            _ = session.receive(Frames.request(1, command: "ls"), isNative: true)
+            _ = session.take(Frames.request(1, command: "ls"), isNative: true)
             session.answering(Frames.requestID(1), with: operation)
             #expect(session.requests.first?.answering == .sending(operation))
-            _ = session.receive(verdict(outcome), isNative: true)
+            _ = session.take(verdict(outcome), isNative: true)
             #expect(session.requests.first?.answering == (outcome == .notWhatWasShown ? .open : nil))
         }
     }
@@ -209,14 +216,14 @@ struct AttachedSessionTests {
     @Test("on stock links the history ends the replay, and idle closes the requests")
     func stock() {
         var session = AttachedSession(id: id)
-        _ = session.receive(Frames.ready(nil, epoch: nil), isNative: false)
+        _ = session.take(Frames.ready(nil, epoch: nil), isNative: false)
         #expect(session.phase == .replaying)
-        _ = session.receive(DaemonFrame(.sessionHistory(DaemonMessage.SessionHistory(messages: []))), isNative: false)
+        _ = session.take(DaemonFrame(.sessionHistory(DaemonMessage.SessionHistory(messages: []))), isNative: false)
         #expect(session.phase == .live)
         let content = Request.Content.permission(toolName: "bash", input: [:])
-        _ = session.receive(DaemonFrame(.request(Request(id: .number(7), content: content))), isNative: false)
+        _ = session.take(DaemonFrame(.request(Request(id: .number(7), content: content))), isNative: false)
         #expect(session.requests.count == 1)
-        #expect(session.receive(Frames.activity(.idle), isNative: false).last == .turnEnded)
+        #expect(session.take(Frames.activity(.idle), isNative: false).last == .turnEnded)
         #expect(session.requests.isEmpty)
     }
 
@@ -228,11 +235,23 @@ struct AttachedSessionTests {
         #expect(first && !second)
     }
 
+    @Test("the transcript is assembled from what is new only")
+    func transcript() {
+        var session = live(at: 0)
+        let prompt = DaemonFrame(
+            .userMessage(
+                DaemonMessage.UserMessage(text: "hi", messageID: MessageID(ULID(high: 2, low: 2)))),
+            sequence: SequenceNumber(1))
+        for _ in 0..<2 { _ = session.take(prompt, isNative: true) }
+        #expect(session.transcript.messages.map(\.sequence) == [SequenceNumber(1)])
+        #expect(session.transcript.messages.first?.role == .user)
+    }
+
     @Test("at most 64 requests are kept")
     func bound() {
         var session = live(at: 0)
         for number in 1...UInt64(AttachedSession.maxRequests + 1) {
-            _ = session.receive(Frames.request(number, command: "ls"), isNative: true)
+            _ = session.take(Frames.request(number, command: "ls"), isNative: true)
         }
         #expect(session.requests.count == AttachedSession.maxRequests)
         #expect(session.requests.first?.id == Frames.requestID(2))

@@ -15,6 +15,7 @@ struct Stage: Sendable {
     let store = MemoryStore()
     let record: DaemonRecord
     let supervisor: DaemonSupervisor
+    let environment: ClientEnvironment
 
     /// - Parameter token: in the registry, as after scanning a code.
     init(protocols: [ApplicationProtocol] = [.native, .stock], token: String? = nil) {
@@ -26,20 +27,15 @@ struct Stage: Sendable {
         record = DaemonRecord(
             node: daemonNode, name: "desk", addresses: [.loopback(port: 1)], token: token,
             addedAt: WallTime(milliseconds: 1))
-        supervisor = DaemonSupervisor(
-            record: record,
-            environment: ClientEnvironment(
-                dialer: device, clock: clock, wallClock: { WallTime(milliseconds: 1_000) },
-                entropy: ConstantEntropy(value: 0), store: store, deviceName: "laptop", app: "mew test",
-                clientKind: .cli))
+        environment = ClientEnvironment(
+            dialer: device, clock: clock, wallClock: { WallTime(milliseconds: 1_000) },
+            entropy: ConstantEntropy(value: 0), store: store, deviceName: "laptop", app: "mew test", clientKind: .cli)
+        supervisor = DaemonSupervisor(record: record, environment: environment)
     }
 
     /// Runs the client beside `body`, and ends it afterwards.
     func run(_ body: @escaping @Sendable (Feed<ClientEvent>) async throws -> Void) async throws {
-        let record = record
-        try await store.update { records throws(ClientStoreError) in
-            do { try records.registry.add(record) } catch { throw .refused(.full) }
-        }
+        try await remember()
         let feed = await supervisor.subscribe()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await supervisor.run() }
@@ -49,6 +45,14 @@ struct Stage: Sendable {
                 await supervisor.stop()
             }
             try await group.waitForAll()
+        }
+    }
+
+    /// Puts the daemon into the registry.
+    func remember() async throws {
+        let record = record
+        try await store.update { records throws(ClientStoreError) in
+            do { try records.registry.add(record) } catch { throw .refused(.full) }
         }
     }
 

@@ -2,14 +2,50 @@ import Synchronization
 
 @testable import mew
 
-/// Keeps what a command printed.
+/// Keeps what a command printed, and lets a test wait for it.
 final class LineCollector: LineSink {
-    private let kept = Mutex("")
+    private struct State {
+        var text = ""
+        var isOver = false
+        var waiters: [(wanted: String, continuation: CheckedContinuation<String?, Never>)] = []
+    }
 
-    var text: String { kept.withLock { $0 } }
+    private let state = Mutex(State())
+
+    var text: String { state.withLock { $0.text } }
     var lines: [String] { text.split(separator: "\n").map(String.init) }
 
     func write(_ text: String) {
-        kept.withLock { $0 += text }
+        state.withLock { $0.text += text }
+        settle()
+    }
+
+    /// Nothing more comes: who waits gets nil.
+    func end() {
+        state.withLock { $0.isOver = true }
+        settle()
+    }
+
+    /// The first whole line that contains `wanted`; nil when the command ended without one.
+    func line(containing wanted: String) async -> String? {
+        await withCheckedContinuation { continuation in
+            state.withLock { $0.waiters.append((wanted, continuation)) }
+            settle()
+        }
+    }
+
+    private func settle() {
+        let done = state.withLock { state -> [(CheckedContinuation<String?, Never>, String?)] in
+            let whole = state.text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            var done: [(CheckedContinuation<String?, Never>, String?)] = []
+            state.waiters.removeAll { waiter in
+                let line = whole.first { $0.contains(waiter.wanted) }.map(String.init)
+                guard line != nil || state.isOver else { return false }
+                done.append((waiter.continuation, line))
+                return true
+            }
+            return done
+        }
+        for (continuation, line) in done { continuation.resume(returning: line) }
     }
 }

@@ -4,7 +4,7 @@ public import MewWire
 /// Everything a client knows about one daemon: what an app draws.
 ///
 /// One value, changed by frames and phases only, never by the screen. Lists are replaced whole.
-public struct DaemonView: Sendable, Equatable {
+public struct DaemonView: Sendable {
     public internal(set) var record: DaemonRecord
     public internal(set) var phase = LinkPhase.idle
     /// The last session list, kept current by the changes the daemon tells everyone; nil before the first.

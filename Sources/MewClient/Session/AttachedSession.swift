@@ -1,3 +1,5 @@
+internal import MewBase
+public import MewSession
 public import MewWire
 
 /// One session this client is attached to: what it knows of it, and the rules by which that changes.
@@ -8,7 +10,7 @@ public import MewWire
 ///     attaching ──session_ready──▶ replaying ──caught_up──▶ live ──gap──▶ replaying
 ///         ▲                             │                    │
 ///         └────────── link is back ── lost ◀── link is gone ─┘        gone: the session is no more
-public struct AttachedSession: Sendable, Equatable {
+public struct AttachedSession: Sendable {
     public enum Phase: Sendable, Hashable {
         case attaching
         case replaying
@@ -31,6 +33,8 @@ public struct AttachedSession: Sendable, Equatable {
 
     public let id: SessionID
     public private(set) var phase = Phase.attaching
+    /// What was said, assembled from pages and events; at most `maxMessages`.
+    public private(set) var transcript: TranscriptReducer
     /// The last event this client has.
     public private(set) var lastSequence = SequenceNumber.zero
     public private(set) var epoch: Epoch?
@@ -53,10 +57,13 @@ public struct AttachedSession: Sendable, Equatable {
 
     /// A daemon asks a few at once; more than this is a daemon gone wrong, and the oldest give way.
     public static let maxRequests = 64
+    /// A watcher that stays for months must not grow for ever; the oldest thousand go at once.
+    public static let maxMessages = 10_000
     private static let maxOwnTexts = 16
 
     public init(id: SessionID) {
         self.id = id
+        transcript = TranscriptReducer(session: id.ulid ?? ULID(high: 0, low: 0))
     }
 
     // MARK: - Life of the channel
@@ -86,8 +93,19 @@ public struct AttachedSession: Sendable, Equatable {
 
     // MARK: - Frames
 
-    /// - Parameter isNative: stock links have no `caught_up`; there the history ends the replay.
-    public mutating func receive(_ frame: DaemonFrame, isNative: Bool) -> [Effect] {
+    /// - Parameters:
+    ///   - isNative: stock links have no `caught_up`; there the history ends the replay.
+    ///   - now: for messages whose time their event does not tell.
+    public mutating func receive(_ frame: DaemonFrame, isNative: Bool, now: WallTime) -> [Effect] {
+        let effects = decide(frame, isNative: isNative)
+        if effects.contains(.accept(frame)) {
+            transcript.apply(frame.message, sequence: frame.sequence, at: now)
+            if transcript.messages.count > Self.maxMessages { transcript.removeFirst(Self.maxMessages / 10) }
+        }
+        return effects
+    }
+
+    private mutating func decide(_ frame: DaemonFrame, isNative: Bool) -> [Effect] {
         switch admit(frame) {
         case .duplicate: return []
         case .hole: return resume()

@@ -204,7 +204,10 @@ extension DaemonSupervisor {
 
     private func receivedOnSession(_ frame: DaemonFrame, _ id: SessionID, isNative: Bool) async {
         let isOwn = isOwnEcho(frame, id, isNative: isNative)
-        guard let effects = view.attached[id]?.receive(frame, isNative: isNative) else { return }
+        guard
+            let effects = view.attached[id]?.receive(
+                frame, isNative: isNative, now: environment.wallClock())
+        else { return }
         waiters.take(frame, isNative: isNative)
         if isNative {
             switch frame.message {

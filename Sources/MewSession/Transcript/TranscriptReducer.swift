@@ -96,7 +96,7 @@ public struct TranscriptReducer: Sendable {
     }
 
     /// Forgets the oldest messages.
-    mutating func removeFirst(_ count: Int) {
+    package mutating func removeFirst(_ count: Int) {
         messages.removeFirst(count)
     }
 

@@ -26,7 +26,7 @@ final class Signals: Sendable {
         listener.withLock { $0 = handler }
     }
 
-    private func arrived(_ signal: Signal) {
+    func arrived(_ signal: Signal) {
         guard let handler = listener.withLock({ $0 }) else {
             // 128 + number is what a shell reports for a process that died of a signal.
             exit(128 + signal.number)

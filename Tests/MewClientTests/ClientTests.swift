@@ -1,0 +1,55 @@
+import MewBase
+import MewIdentity
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import MewClient
+
+@Suite("All daemons of a device")
+struct ClientTests {
+    private func run(
+        _ stage: Stage, _ body: @escaping @Sendable (Client) async throws -> Void
+    ) async throws {
+        let client = Client(environment: stage.environment)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await client.run() }
+            group.addTask {
+                try await body(client)
+                await client.stop()
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test("known daemons are connected to, a new one at once, and a forgotten one is left")
+    func lifeCycle() async throws {
+        let stage = Stage()
+        try await run(stage) { client in
+            let node = stage.record.node
+            try await client.add(stage.record)
+            let link = try await stage.accept()
+            try await link.welcome()
+            #expect(await client[node] != nil)
+            try await client.forget(node)
+            #expect(await link.link.closed() == .peer(.done, reason: ""))
+            #expect(await client[node] == nil)
+            #expect(await stage.store.records().registry.daemons.isEmpty)
+        }
+        try await stage.remember()
+        try await run(stage) { _ in try await stage.accept().welcome() }
+    }
+
+    @Test("coming to the front ends every wait")
+    func retryAll() async throws {
+        let stage = Stage()
+        stage.daemon.stopListening()
+        try await stage.remember()
+        try await run(stage) { client in
+            await stage.clock.sleeper(for: .seconds(1))
+            stage.daemon.listen()
+            await client.retryAll()
+            try await stage.accept().welcome()
+        }
+    }
+}
