@@ -1,0 +1,127 @@
+import Glibc
+import MewBase
+import MewIdentity
+import MewLoop
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import MewDaemon
+
+/// The real program, `mew daemon`, in a process that a test may kill.
+final class DaemonProcess: Sendable {
+    /// Reads and waits here may block.
+    private let loop: BlockingLoop
+    private let number: pid_t
+    private let output: Int32
+
+    /// The executable that was built beside this test.
+    static var path: String? {
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        let count = readlink("/proc/self/exe", &buffer, buffer.count)
+        guard count > 0 else { return nil }
+        let test = String(decoding: buffer[..<count], as: UTF8.self)
+        guard let slash = test.lastIndex(of: "/") else { return nil }
+        let path = test[..<slash] + "/mew"
+        return access(String(path), X_OK) == 0 ? String(path) : nil
+    }
+
+    /// Starts a daemon; returns when it has said that it is ready.
+    init(home: String, userHome: String) async throws {
+        loop = try BlockingLoop(name: "process")
+        let path = try #require(Self.path, "the program mew was not built")
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        // The daemon must not hold the reading end of its own output.
+        _ = fcntl(ends[0], F_SETFD, FD_CLOEXEC)
+        output = ends[0]
+        number = try Self.spawn(
+            [path, "daemon", "--home", home, "--bind", "127.0.0.1:0"],
+            environment: ["HOME=\(userHome)", "PATH=/usr/bin:/bin"], output: ends[1])
+        close(ends[1])
+        try await waitUntilReady()
+    }
+
+    private static func spawn(_ arguments: [String], environment: [String], output: Int32) throws -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawn_file_actions_adddup2(&actions, output, 1)
+        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        var words = arguments.map { strdup($0) } + [nil]
+        var variables = environment.map { strdup($0) } + [nil]
+        defer { for word in words + variables { free(word) } }
+        var number: pid_t = 0
+        try #require(posix_spawn(&number, arguments[0], &actions, nil, &words, &variables) == 0)
+        return number
+    }
+
+    private func waitUntilReady() async throws {
+        let said = await blocking { [output] in
+            var text = ""
+            var block = [UInt8](repeating: 0, count: 256)
+            while !text.contains("mew-node-id:") || !text.hasSuffix("\n") {
+                let count = read(output, &block, block.count)
+                guard count > 0 else { break }
+                text += String(decoding: block[..<count], as: UTF8.self)
+            }
+            return text
+        }
+        try #require(said.contains("mew-node-id:"), "the daemon did not start: \(said)")
+    }
+
+    /// `kill -9`; returns when the process is gone.
+    func kill() async {
+        Glibc.kill(number, SIGKILL)
+        await wait()
+    }
+
+    /// As a service manager would; returns how it ended.
+    @discardableResult
+    func terminate() async -> Int32 {
+        Glibc.kill(number, SIGTERM)
+        return await wait()
+    }
+
+    @discardableResult
+    private func wait() async -> Int32 {
+        let status = await blocking { [number, output] in
+            var status: Int32 = 0
+            waitpid(number, &status, 0)
+            close(output)
+            return status
+        }
+        loop.stop()
+        return status
+    }
+
+    private func blocking<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+        await withCheckedContinuation { done in
+            loop.post { done.resume(returning: body()) }
+        }
+    }
+
+    /// Living processes whose command line holds `marker`.
+    static func survivors(_ marker: String) -> [Int32] {
+        guard let directory = opendir("/proc") else { return [] }
+        defer { closedir(directory) }
+        var found: [Int32] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard let number = Int32(name), number != getpid(), commandLine(number).contains(marker) else { continue }
+            found.append(number)
+        }
+        return found
+    }
+
+    private static func commandLine(_ number: Int32) -> String {
+        let file = open("/proc/\(number)/cmdline", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return "" }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        let count = read(file, &bytes, bytes.count)
+        return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : ""
+    }
+}
