@@ -62,6 +62,15 @@ let modules: [Target] = [
         swiftSettings: strict),
 ]
 
+/// Our half of the connection-level interop scenarios; run by Interop/run.
+let interop: [Target] = [
+    .executableTarget(
+        name: "interop-node",
+        dependencies: ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewNode"],
+        path: "Interop/Node",
+        swiftSettings: strict)
+]
+
 let testSupport: [Target] = [
     module("MewSim", ["MewBase", "MewLoop", "CSys"], path: "Tests/MewSim"),
     module(
@@ -120,7 +129,7 @@ let package = Package(
         .library(name: "MewClient", targets: ["MewClient"]),
         .executable(name: "mew", targets: ["mew"]),
     ],
-    targets: systemLibraries + modules + testSupport + testTargets
+    targets: systemLibraries + modules + interop + testSupport + testTargets
 )
 
 // The libFuzzer targets of Fuzz/README.md. They need the fuzzer's own `main`, so an ordinary build must not see them.
