@@ -101,7 +101,9 @@ let testTargets: [Target] = [
             "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewStore", "MewSim", "MewTestSupport",
             "CSQLite",
         ]),
-    tests("MewAgentTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewHost", "MewAgent", "MewTestSupport"]),
+    tests(
+        "MewAgentTests",
+        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewHost", "MewAgent", "MewTestSupport"]),
     tests(
         "MewDaemonTests",
         [
@@ -143,5 +145,8 @@ if Context.environment["MEW_FUZZ"] != nil {
     package.targets += [
         fuzz("fuzz-json", ["MewWire"], path: "Fuzz/JSON"),
         fuzz("fuzz-messages", ["MewWire"], path: "Fuzz/Messages"),
+        fuzz("fuzz-framings", ["MewIdentity", "MewWire"], path: "Fuzz/Framings"),
+        fuzz("fuzz-upgrade", ["MewIdentity", "MewWire"], path: "Fuzz/Upgrade"),
+        fuzz("fuzz-payload", ["MewIdentity", "MewWire"], path: "Fuzz/Payload"),
     ]
 }
