@@ -1,9 +1,10 @@
 internal import MewBase
 internal import MewQUICCore
 
-/// The connections of one endpoint, by slot, with what the endpoint itself keeps about each. A value.
+/// The connections of one endpoint, by slot, with what the endpoint itself keeps about each.
 struct ConnectionTable {
-    struct Entry {
+    /// A class: looked up for every packet, and a copy would count four references.
+    final class Entry {
         let connection: Connection
         let role: ConnectionCore.Role
         /// Set while the handshake of an incoming connection is in flight.
@@ -15,6 +16,11 @@ struct ConnectionTable {
         var firstChoice: ForeignConnectionID?
         var resetTokens: [ResetToken] = []
 
+        init(_ connection: Connection) {
+            self.connection = connection
+            role = connection.role
+        }
+
         /// Served after the established ones.
         var isUnauthorized: Bool { role == .server && (handshakeSource != nil || isStranger) }
     }
@@ -24,8 +30,7 @@ struct ConnectionTable {
     private(set) var count = 0
 
     subscript(slot: ConnectionSlot) -> Entry? {
-        get { slot.index < entries.count ? entries[slot.index] : nil }
-        set { entries[slot.index] = newValue }
+        slot.index < entries.count ? entries[slot.index] : nil
     }
 
     mutating func reserveSlot() -> ConnectionSlot {
@@ -34,8 +39,8 @@ struct ConnectionTable {
         return ConnectionSlot(index: entries.count - 1)
     }
 
-    mutating func insert(_ entry: Entry, at slot: ConnectionSlot) {
-        entries[slot.index] = entry
+    mutating func insert(_ connection: Connection, at slot: ConnectionSlot) {
+        entries[slot.index] = Entry(connection)
         count += 1
     }
 
@@ -44,11 +49,6 @@ struct ConnectionTable {
         entries[slot.index] = nil
         free.append(slot.index)
         count -= 1
-    }
-
-    /// For a slot that was reserved and not used.
-    mutating func giveBack(_ slot: ConnectionSlot) {
-        free.append(slot.index)
     }
 
     /// All connections, in the order of their slots.

@@ -133,7 +133,7 @@ extension Endpoint {
     func start(_ core: ConnectionCore, routes: RouteTable, slot: ConnectionSlot) -> Connection {
         let connection = Connection(
             LoopBound(core), routes: LoopBound(routes), outlets: LoopBound(outlets), slot: slot, endpoint: self)
-        table.insert(ConnectionTable.Entry(connection: connection, role: connection.role), at: slot)
+        table.insert(connection, at: slot)
         return connection
     }
 

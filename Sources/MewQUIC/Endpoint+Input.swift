@@ -31,17 +31,17 @@ extension Endpoint {
     private func received(_ bytes: UnsafeRawBufferPointer, segmentSize: Int, from arrival: Outlet, ecn: UInt8) {
         guard segmentSize > 0 else { return }
         let now = loop.now
-        var run: (slot: ConnectionSlot, start: Int)?
+        var run: (slot: ConnectionSlot, id: LocalConnectionID?, start: Int)?
         for start in stride(from: 0, to: bytes.count, by: segmentSize) {
             let packet = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + segmentSize, bytes.count)])
+            let id = PacketHead.shortID(packet)
+            if let run, let id, run.id == id { continue }
+            if let run { deliver(bytes, run.start..<start, to: run.slot, segmentSize, arrival, ecn) }
+            run = nil
             let verdict = demultiplexer.route(packet, now: now)
             if case .connection(let slot) = verdict {
-                if run?.slot == slot { continue }
-                if let run { deliver(bytes, run.start..<start, to: run.slot, segmentSize, arrival, ecn) }
-                run = (slot, start)
+                run = (slot, id, start)
             } else {
-                if let run { deliver(bytes, run.start..<start, to: run.slot, segmentSize, arrival, ecn) }
-                run = nil
                 handle(verdict, packet, from: arrival, ecn: ecn)
             }
         }

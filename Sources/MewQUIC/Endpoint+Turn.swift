@@ -7,7 +7,7 @@ internal import MewQUICCore
 extension Endpoint {
     func markDirty(_ slot: ConnectionSlot) {
         guard let entry = table[slot], !entry.isDirty else { return }
-        table[slot]?.isDirty = true
+        entry.isDirty = true
         if entry.isUnauthorized { dirtyUnauthorized.append(slot) } else { dirtyEstablished.append(slot) }
         scheduleTurn()
     }
@@ -35,9 +35,9 @@ extension Endpoint {
     }
 
     private func flush(_ slot: ConnectionSlot) {
-        guard let connection = table[slot]?.connection else { return }
-        table[slot]?.isDirty = false
-        let deadline = connection.assumeIsolated { $0.flush() }
+        guard let entry = table[slot] else { return }
+        entry.isDirty = false
+        let deadline = entry.connection.assumeIsolated { $0.flush() }
         // The flush may have ended the connection and freed its slot.
         if table[slot] != nil { deadlines.set(slot, deadline: deadline) }
     }

@@ -79,13 +79,13 @@ enum Callbacks {
             return 0
         }
         table.recv_stream_data = { _, flags, id, _, data, count, owner, stream in
-            core(owner).receivedStreamData(
-                on: StreamCore.from(stream) ?? core(owner).streams[id],
-                UnsafeRawBufferPointer(start: data, count: count), isLast: flags & NGTCP2_STREAM_DATA_FLAG_FIN != 0)
+            let bytes = UnsafeRawBufferPointer(start: data, count: count)
+            let isLast = flags & NGTCP2_STREAM_DATA_FLAG_FIN != 0
+            with(owner, stream) { core, stream in core.receivedStreamData(on: stream, bytes, isLast: isLast) }
             return 0
         }
         table.acked_stream_data_offset = { _, id, offset, count, owner, stream in
-            core(owner).acknowledged(StreamCore.from(stream) ?? core(owner).streams[id], through: offset + count)
+            with(owner, stream) { core, stream in core.acknowledged(stream, through: offset + count) }
             return 0
         }
         table.stream_close = { _, flags, id, code, owner, stream in
@@ -123,6 +123,17 @@ enum Callbacks {
 private func core(_ pointer: UnsafeMutableRawPointer?) -> ConnectionCore {
     guard let pointer else { preconditionFailure("every connection is created with its owner's address") }
     return Unmanaged<ConnectionCore>.fromOpaque(pointer).takeUnretainedValue()
+}
+
+/// The same for calls about a stream that we know: for those that come with every packet, without counting references.
+/// Their owners outlive the call: the connection holds its streams, and its owner holds the connection.
+private func with(
+    _ owner: UnsafeMutableRawPointer?, _ stream: UnsafeMutableRawPointer?, _ body: (ConnectionCore, StreamCore) -> Void
+) {
+    guard let owner, let stream else { return }
+    Unmanaged<ConnectionCore>.fromOpaque(owner)._withUnsafeGuaranteedRef { core in
+        Unmanaged<StreamCore>.fromOpaque(stream)._withUnsafeGuaranteedRef { stream in body(core, stream) }
+    }
 }
 
 extension StreamCore {

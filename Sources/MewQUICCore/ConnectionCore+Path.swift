@@ -30,15 +30,18 @@ extension ConnectionCore {
 
     func pathValidated(_ path: CorePath, succeeded: Bool) {
         isProbingPath = false
+        mayHaveMoved = true
         events.append(.pathValidated(path, succeeded: succeeded))
     }
 
     /// Compares the library's path with the one we know.
     func notePath() {
+        mayHaveMoved = false
         guard let current = ngtcp2_conn_get_path(connection) else { return }
         let now = CorePath(current.pointee)
         guard now != path else { return }
         path = now
+        pathStorage.set(now)
         pathSince = self.now
         lastMigration = self.now
         events.append(.pathChanged)
@@ -53,6 +56,7 @@ extension ConnectionCore {
 
     func peerIDUsed(_ cid: ngtcp2_cid, token: UnsafePointer<UInt8>?, isActive: Bool) {
         peerIDs.note(cid, token: token, isActive: isActive)
+        mayHaveMoved = true
         events.append(.resetTokensChanged)
     }
 

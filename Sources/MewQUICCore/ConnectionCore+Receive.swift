@@ -23,7 +23,7 @@ extension ConnectionCore {
         counters.packetsReceived += 1
         counters.bytesReceived += UInt64(datagram.count)
         if isProof { counters.lastProof = self.now }
-        if status != 0 { failed(status) } else { notePath() }
+        if status != 0 { failed(status) } else if mayHaveMoved || path != self.path { notePath() }
         return isProof
     }
 

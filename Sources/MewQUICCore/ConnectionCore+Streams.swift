@@ -119,8 +119,8 @@ extension ConnectionCore {
         events.append(.opened(stream))
     }
 
-    func receivedStreamData(on stream: StreamCore?, _ bytes: UnsafeRawBufferPointer, isLast: Bool) {
-        guard let stream, stream.receiving == .open else { return }
+    func receivedStreamData(on stream: StreamCore, _ bytes: UnsafeRawBufferPointer, isLast: Bool) {
+        guard stream.receiving == .open else { return }
         if !bytes.isEmpty { stream.receive.append(bytes) }
         if isLast { stream.receiving = .ended }
         signalReadable(stream)
@@ -146,8 +146,7 @@ extension ConnectionCore {
         wakeWriter(stream)
     }
 
-    func acknowledged(_ stream: StreamCore?, through offset: UInt64) {
-        guard let stream else { return }
+    func acknowledged(_ stream: StreamCore, through offset: UInt64) {
         stream.send.acknowledge(through: offset)
         if stream.hasWaitingWriter { wakeWriterIfRoom(stream) }
     }

@@ -1,17 +1,29 @@
 internal import CQuic
 package import MewBase
 
-/// What the packet writer remembers between calls.
-struct Transmitter: ~Copyable {
+/// What the packet writer remembers between calls, and the memory it lends to the library.
+///
+/// A class of constants: passing a property of the connection itself to the library would be checked for overlapping access
+/// at every packet.
+final class Transmitter {
+    /// The library writes the path of each packet here.
     let path = PathStorage()
     let pieces = UnsafeMutablePointer<ngtcp2_vec>.allocate(capacity: 2)
-    var info = ngtcp2_pkt_info()
+    let info = UnsafeMutablePointer<ngtcp2_pkt_info>.allocate(capacity: 1)
+    let consumed = UnsafeMutablePointer<ngtcp2_ssize>.allocate(capacity: 1)
     var held: HeldPacket?
     /// Bytes that may still leave in this burst (RFC 9002 §7.7).
     var quantum = 0
 
+    init() {
+        info.initialize(to: ngtcp2_pkt_info())
+        consumed.initialize(to: 0)
+    }
+
     deinit {
         pieces.deallocate()
+        info.deallocate()
+        consumed.deallocate()
     }
 }
 
@@ -44,9 +56,13 @@ extension ConnectionCore {
                 break
             }
             transmitter.quantum -= count
-            transmitter.held = builder.append(
-                count, path: transmitter.path.path, ecn: transmitter.info.ecn,
+            let usual = transmitter.path.isSamePath(as: pathStorage)
+            if let held = builder.append(
+                count, path: usual ? path : transmitter.path.path, ecn: transmitter.info.pointee.ecn,
                 isAlone: count > ngtcp2_conn_get_path_max_tx_udp_payload_size(connection))
+            {
+                transmitter.held = held
+            }
         }
         guard let batch = builder.batch else {
             if let pendingClose { return writeClose(pendingClose, into: target, now: now) }
@@ -61,7 +77,9 @@ extension ConnectionCore {
 
     /// Writes one packet; nil when none is due, or when the library failed (a close is pending then).
     private func writePacket(into target: UnsafeMutableRawBufferPointer, time: ngtcp2_tstamp) -> Int? {
-        if let count = writeDatagrams(into: target, time: time) { return count > 0 ? count : nil }
+        if datagrams.hasOutgoing, let count = writeDatagrams(into: target, time: time) {
+            return count > 0 ? count : nil
+        }
         while true {
             let stream = sendingAllowed ? streams.nextSender() : nil
             let (count, consumed) = writeStream(stream, into: target, time: time)
@@ -98,12 +116,12 @@ extension ConnectionCore {
                 flags |= UInt32(NGTCP2_WRITE_STREAM_FLAG_FIN)
             }
         }
-        var consumed = -1
+        transmitter.consumed.pointee = -1
         let count = ngtcp2_conn_writev_stream_versioned(
-            connection, transmitter.path.pointer, NGTCP2_PKT_INFO_VERSION, &transmitter.info,
-            target.baseAddress?.assumingMemoryBound(to: UInt8.self), target.count, &consumed, flags, stream?.id ?? -1,
-            transmitter.pieces, pieceCount, time)
-        return (count, consumed)
+            connection, transmitter.path.pointer, NGTCP2_PKT_INFO_VERSION, transmitter.info,
+            target.baseAddress?.assumingMemoryBound(to: UInt8.self), target.count, transmitter.consumed, flags,
+            stream?.id ?? -1, transmitter.pieces, pieceCount, time)
+        return (count, transmitter.consumed.pointee)
     }
 
     private func pieceBytes(_ count: Int) -> Int {
@@ -126,7 +144,7 @@ extension ConnectionCore {
             let count = datagram.withUnsafeMutableBufferPointer { bytes in
                 var piece = ngtcp2_vec(base: bytes.baseAddress, len: bytes.count)
                 return ngtcp2_conn_writev_datagram_versioned(
-                    connection, transmitter.path.pointer, NGTCP2_PKT_INFO_VERSION, &transmitter.info,
+                    connection, transmitter.path.pointer, NGTCP2_PKT_INFO_VERSION, transmitter.info,
                     target.baseAddress?.assumingMemoryBound(to: UInt8.self), target.count, &accepted,
                     UInt32(NGTCP2_WRITE_DATAGRAM_FLAG_MORE), 0, &piece, 1, time)
             }

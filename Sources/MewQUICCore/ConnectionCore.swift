@@ -26,10 +26,10 @@ package final class ConnectionCore {
     private var latest: Instant
 
     var events: [ConnectionEvent] = []
-    var streams = StreamTable()
-    var datagrams: DatagramQueues
-    var transmitter = Transmitter()
-    var incomingPath = PathStorage()
+    let streams = StreamTable()
+    let datagrams: DatagramQueues
+    let transmitter = Transmitter()
+    let incomingPath = PathStorage()
     var peerIDs = PeerConnectionIDs()
     var counters = ConnectionCounters()
 
@@ -48,6 +48,10 @@ package final class ConnectionCore {
 
     /// The path that carries the connection.
     package internal(set) var path: CorePath
+    /// The same, as the library writes it.
+    let pathStorage = PathStorage()
+    /// The library may have changed the path since we last looked.
+    var mayHaveMoved = false
     /// Since when.
     package internal(set) var pathSince: Instant
     /// When the path last changed; nil before the first time.
@@ -74,6 +78,7 @@ package final class ConnectionCore {
         datagrams = DatagramQueues(limit: configuration.queuedDatagrams)
         isAuthorized = role == .client
         counters.lastProof = now
+        pathStorage.set(path)
     }
 
     deinit {

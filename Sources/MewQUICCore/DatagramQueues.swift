@@ -1,6 +1,8 @@
 /// Datagrams on their way out and in (RFC 9221): bounded, and the oldest gives way, because they are for data that is
 /// worthless when late.
-struct DatagramQueues {
+///
+/// A class for the same reason as `StreamTable`.
+final class DatagramQueues {
     private var outgoing = RingQueue<[UInt8]>()
     private var incoming = RingQueue<[UInt8]>()
     private let limit: Int
@@ -12,31 +14,34 @@ struct DatagramQueues {
         self.limit = limit
     }
 
+    /// Kept beside the queue: asked for every packet.
+    private(set) var hasOutgoing = false
+
     var nextOutgoing: [UInt8]? { outgoing.first }
 
-    mutating func enqueueOutgoing(_ datagram: [UInt8]) {
-        Self.append(datagram, to: &outgoing, limit: limit, dropped: &dropped)
+    func enqueueOutgoing(_ datagram: [UInt8]) {
+        if append(datagram, to: &outgoing) { dropped += 1 }
+        hasOutgoing = true
     }
 
-    mutating func removeOutgoing() {
+    func removeOutgoing() {
         _ = outgoing.popFirst()
+        hasOutgoing = !outgoing.isEmpty
     }
 
-    mutating func enqueueIncoming(_ datagram: [UInt8]) {
-        Self.append(datagram, to: &incoming, limit: limit, dropped: &dropped)
+    func enqueueIncoming(_ datagram: [UInt8]) {
+        if append(datagram, to: &incoming) { dropped += 1 }
     }
 
-    mutating func takeIncoming() -> [UInt8]? {
+    func takeIncoming() -> [UInt8]? {
         incoming.popFirst()
     }
 
-    private static func append(
-        _ datagram: [UInt8], to queue: inout RingQueue<[UInt8]>, limit: Int, dropped: inout UInt64
-    ) {
-        if queue.count >= limit {
-            _ = queue.popFirst()
-            dropped += 1
-        }
+    /// True when the oldest had to go.
+    private func append(_ datagram: [UInt8], to queue: inout RingQueue<[UInt8]>) -> Bool {
+        let isFull = queue.count >= limit
+        if isFull { _ = queue.popFirst() }
         queue.append(datagram)
+        return isFull
     }
 }

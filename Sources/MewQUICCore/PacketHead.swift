@@ -29,6 +29,12 @@ package enum PacketHead: Equatable {
         }
     }
 
+    /// The connection ID of a short header, without anything else: for neighbours in a coalesced batch.
+    package static func shortID(_ datagram: UnsafeRawBufferPointer) -> LocalConnectionID? {
+        guard datagram.count > LocalConnectionID.byteCount, datagram[0] & 0xc0 == 0x40 else { return nil }
+        return LocalConnectionID(value: datagram.loadUnaligned(fromByteOffset: 1, as: UInt64.self))
+    }
+
     private static func short(_ datagram: UnsafeRawBufferPointer) -> PacketHead {
         guard datagram.count > LocalConnectionID.byteCount,
             let id = LocalConnectionID(

@@ -1,5 +1,7 @@
 /// Bytes of one stream that arrived in order and were not read yet. The flow-control window bounds it.
-struct ReceiveBuffer {
+///
+/// A class for the same reason as `StreamTable`.
+final class ReceiveBuffer {
     /// Largest piece handed to a reader at once.
     private static let maxChunkBytes = 64 << 10
 
@@ -10,18 +12,26 @@ struct ReceiveBuffer {
 
     private(set) var byteCount = 0
 
-    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    func append(_ bytes: UnsafeRawBufferPointer) {
         if !tail.isEmpty, tail.count + bytes.count > Self.maxChunkBytes {
             full.append(tail)
             tail = []
         }
-        if tail.isEmpty, expectedBytes > bytes.count { tail.reserveCapacity(expectedBytes) }
+        grow(by: bytes.count)
         tail.append(contentsOf: bytes)
         byteCount += bytes.count
     }
 
+    /// Fewer and larger steps than doubling: what is not used is freed when the piece is read.
+    private func grow(by byteCount: Int) {
+        let needed = tail.count + byteCount
+        guard needed > tail.capacity else { return }
+        let wanted = tail.isEmpty ? expectedBytes : min(Self.maxChunkBytes, 4 * needed)
+        if wanted > needed { tail.reserveCapacity(wanted) }
+    }
+
     /// The oldest piece; nil when there is none.
-    mutating func take() -> [UInt8]? {
+    func take() -> [UInt8]? {
         let chunk: [UInt8]
         if let oldest = full.popFirst() {
             chunk = oldest
@@ -36,8 +46,12 @@ struct ReceiveBuffer {
     }
 
     /// Drops everything and says how many bytes that were.
-    mutating func discard() -> Int {
-        defer { self = ReceiveBuffer() }
+    func discard() -> Int {
+        defer {
+            full.removeAll()
+            tail = []
+            byteCount = 0
+        }
         return byteCount
     }
 }

@@ -51,9 +51,12 @@ extension sockaddr_in6 {
 
 /// Heap memory for one `ngtcp2_path` and the two addresses it points to.
 ///
-/// ngtcp2's own path storage holds pointers into itself, so it must never be copied or moved.
-struct PathStorage: ~Copyable {
+/// ngtcp2's own path storage holds pointers into itself, so it must never be copied or moved. A storage is either set by us
+/// or written by the library, never both.
+final class PathStorage {
     private let storage: UnsafeMutablePointer<ngtcp2_path_storage>
+    /// What was set last: most packets come on the same path as the one before.
+    private var last: CorePath?
 
     init() {
         storage = .allocate(capacity: 1)
@@ -71,6 +74,8 @@ struct PathStorage: ~Copyable {
     }
 
     func set(_ path: CorePath) {
+        guard path != last else { return }
+        last = path
         var local = sockaddr_in6(pathNumber: path.number)
         var remote = sockaddr_in6(path.remote)
         let size = socklen_t(MemoryLayout<sockaddr_in6>.size)
@@ -85,6 +90,10 @@ struct PathStorage: ~Copyable {
     }
 
     var path: CorePath { CorePath(pointer.pointee) }
+
+    func isSamePath(as other: PathStorage) -> Bool {
+        ngtcp2_path_eq(pointer, other.pointer) != 0
+    }
 }
 
 extension CorePath {

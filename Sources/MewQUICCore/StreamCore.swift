@@ -32,8 +32,8 @@ package final class StreamCore {
     package internal(set) var sending = Sending.open
     package internal(set) var receiving = Receiving.open
 
-    var send = SendBuffer()
-    var receive = ReceiveBuffer()
+    let send = SendBuffer()
+    let receive = ReceiveBuffer()
 
     /// In the queue of streams with something to send.
     var isQueued = false

@@ -1,8 +1,14 @@
 /// The streams of one connection and the order in which they get to send.
-struct StreamTable {
+///
+/// A class: its queue is touched for every packet, and a value inside the connection would be checked for overlapping
+/// access each time.
+final class StreamTable {
     private(set) var byID: [Int64: StreamCore] = [:]
     private var blocked: [StreamCore] = []
+    /// The stream whose turn it is, and those that wait for theirs.
+    private var current: StreamCore?
     private var sendQueue = RingQueue<StreamCore>()
+    private var waiting = 0
 
     /// Streams that the peer opened and that have ended; credited to the peer once it is authorized.
     var uncreditedBidirectional: UInt64 = 0
@@ -10,23 +16,23 @@ struct StreamTable {
 
     subscript(id: Int64) -> StreamCore? { byID[id] }
 
-    mutating func insert(_ stream: StreamCore) {
+    func insert(_ stream: StreamCore) {
         byID[stream.id] = stream
     }
 
-    mutating func remove(_ stream: StreamCore) {
+    func remove(_ stream: StreamCore) {
         byID[stream.id] = nil
         if stream.isBlocked { blocked.removeAll { $0 === stream } }
     }
 
     /// The peer's window for the stream is used up.
-    mutating func block(_ stream: StreamCore) {
+    func block(_ stream: StreamCore) {
         guard !stream.isBlocked else { return }
         stream.isBlocked = true
         blocked.append(stream)
     }
 
-    mutating func unblock(_ stream: StreamCore) {
+    func unblock(_ stream: StreamCore) {
         guard stream.isBlocked else { return }
         stream.isBlocked = false
         blocked.removeAll { $0 === stream }
@@ -34,7 +40,7 @@ struct StreamTable {
     }
 
     /// Lets all blocked streams try again. The peer may have asked us to stop, and the library says so only then.
-    mutating func retryBlocked() {
+    func retryBlocked() {
         guard !blocked.isEmpty else { return }
         let waiting = blocked
         blocked.removeAll(keepingCapacity: true)
@@ -44,26 +50,39 @@ struct StreamTable {
         }
     }
 
-    /// The stream whose turn it is; those that have nothing to send or may not send fall out of the queue.
-    mutating func nextSender() -> StreamCore? {
-        while let stream = sendQueue.first {
+    /// The stream whose turn it is; those that have nothing to send or may not send fall out.
+    func nextSender() -> StreamCore? {
+        while let stream = current ?? takeNext() {
             if stream.hasSomethingToSend, !stream.isBlocked, !stream.isClosed { return stream }
-            _ = sendQueue.popFirst()
+            current = nil
             stream.isQueued = false
         }
         return nil
     }
 
+    private func takeNext() -> StreamCore? {
+        guard waiting > 0 else { return nil }
+        waiting -= 1
+        current = sendQueue.popFirst()
+        return current
+    }
+
     /// Puts a stream with something to send at the end of the queue; harmless when it is queued already.
-    mutating func enqueue(_ stream: StreamCore) {
+    func enqueue(_ stream: StreamCore) {
         guard !stream.isQueued, !stream.isBlocked, stream.hasSomethingToSend else { return }
         stream.isQueued = true
+        append(stream)
+    }
+
+    private func append(_ stream: StreamCore) {
         sendQueue.append(stream)
+        waiting += 1
     }
 
     /// After each packet the next stream has its turn, so that one large transfer does not starve the others.
-    mutating func rotate() {
-        guard sendQueue.count > 1, let stream = sendQueue.popFirst() else { return }
-        sendQueue.append(stream)
+    func rotate() {
+        guard waiting > 0, let stream = current else { return }
+        current = nil
+        append(stream)
     }
 }

@@ -8,7 +8,7 @@ import Testing
 struct BufferTests {
     @Test("bytes leave in order across slabs and are freed when acknowledged")
     func sendBuffer() {
-        var buffer = SendBuffer()
+        let buffer = SendBuffer()
         let source = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 9) }
         source.withUnsafeBytes { bytes in
             buffer.append(UnsafeRawBufferPointer(rebasing: bytes[..<3_000]))
@@ -37,7 +37,7 @@ struct BufferTests {
 
     @Test("a stream's bytes are handed over in pieces of at most 64 KiB")
     func receiveBuffer() {
-        var buffer = ReceiveBuffer()
+        let buffer = ReceiveBuffer()
         let packet = [UInt8](repeating: 5, count: 1_300)
         for _ in 0..<100 { packet.withUnsafeBytes { buffer.append($0) } }
         #expect(buffer.byteCount == 130_000)
@@ -57,7 +57,7 @@ struct BufferTests {
 
     @Test("a full datagram queue gives up its oldest entry")
     func datagramQueue() {
-        var queue = DatagramQueues(limit: 2)
+        let queue = DatagramQueues(limit: 2)
         for byte in 1...3 { queue.enqueueIncoming([UInt8(byte)]) }
         #expect(queue.dropped == 1)
         let taken = (0..<3).map { _ in queue.takeIncoming() }
