@@ -134,4 +134,19 @@ struct ControlSocketTests {
             #expect(try await command.ask(.peers) == .peers([]))
         }
     }
+
+    @Test("64 commands are served at once, the 65th is refused and not left waiting")
+    func manyCommands() async throws {
+        try await with { _, connect in
+            var commands: [Command] = []
+            for _ in 0..<64 {
+                let command = try await connect()
+                #expect(try await command.ask(.peers) == .peers([]))
+                commands.append(command)
+            }
+            guard case .refused(let error)? = try await connect().reply() else { return fail("the 65th was served") }
+            #expect(error.code == "busy")
+            for command in commands { await command.socket.close() }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 package import MewLoop
 import MewWire
+import Synchronization
 
 /// Answers the commands of this machine on the socket in the state directory (`ControlRequest`).
 ///
@@ -42,22 +43,26 @@ package struct ControlServer: Sendable {
 
     /// Serves until the task is cancelled or the listener closed.
     package func run() async {
-        await withTaskGroup(of: Void.self) { group in
-            var count = 0
+        let served = Served()
+        await withDiscardingTaskGroup { group in
             while let socket = await listener.accept() {
-                if count >= Self.maxConnections {
-                    await group.next()
-                    count -= 1
+                group.addTask {
+                    await serve(socket, isOneTooMany: served.begin() > Self.maxConnections)
+                    served.end()
                 }
-                count += 1
-                group.addTask { await serve(socket) }
             }
             group.cancelAll()
         }
     }
 
-    private func serve(_ socket: StreamSocket) async {
+    private func serve(_ socket: StreamSocket, isOneTooMany: Bool) async {
         let connection = Connection(socket: socket)
+        if isOneTooMany {
+            let error = ControlError(
+                code: "busy", message: "\(Self.maxConnections) commands are talking to this daemon already")
+            _ = await connection.send(.refused(error))
+            return await socket.close()
+        }
         while let request = await connection.request() {
             if case .pair(let pair) = request {
                 await servePairing(pair, connection)
@@ -133,6 +138,23 @@ package struct ControlServer: Sendable {
                 guard await connection.send(.refused(error)) else { return }
             }
         }
+    }
+}
+
+/// How many commands are at work.
+private final class Served: Sendable {
+    private let count = Mutex(0)
+
+    /// The number with the new one.
+    func begin() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
+    }
+
+    func end() {
+        count.withLock { $0 -= 1 }
     }
 }
 

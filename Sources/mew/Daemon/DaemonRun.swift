@@ -70,11 +70,15 @@ struct DaemonRun: Sendable {
 
     private func listen(_ program: DaemonProgram) {
         let isStopping = Once()
-        context.runtime.signals.listen { _ in
+        context.runtime.signals.listen { signal in
             guard isStopping.first() else { exit(ExitCode.failed.rawValue) }
-            program.stop()
+            // SIGTERM comes from whoever starts it again, Ctrl-C from a person who has had enough.
+            program.stop(backIn: signal == .terminate ? Self.restartTime : nil)
         }
     }
+
+    /// What peers are told to wait: a service manager takes about a second, a start a tenth of one.
+    private static let restartTime: Duration = .seconds(3)
 
     private func start(_ loops: DaemonProgram.Loops) async throws(CommandFailure) -> DaemonProgram {
         let errors = context.output.errors

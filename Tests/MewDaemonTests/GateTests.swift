@@ -1,0 +1,71 @@
+import MewLoop
+import Testing
+
+@testable import MewDaemon
+
+@Suite("Gate and turnstile", .timeLimit(.minutes(1)))
+struct GateTests {
+    @Test("those who wait pass when it opens, and whoever comes later at once")
+    func opens() async {
+        let gate = Gate()
+        async let first = gate.passed()
+        async let second = gate.passed()
+        gate.open()
+        #expect(await (first, second) == (true, true))
+        #expect(await gate.passed())
+    }
+
+    @Test("a closed gate lets nobody through and does not open again; an open one closes")
+    func closes() async {
+        let closed = Gate()
+        async let waiting = closed.passed()
+        closed.close()
+        closed.open()
+        #expect(await waiting == false)
+        #expect(await closed.passed() == false)
+        let open = Gate()
+        open.open()
+        open.close()
+        #expect(await open.passed() == false)
+    }
+
+    @Test("a task that is cancelled leaves the gate")
+    func cancelled() async {
+        let gate = Gate()
+        let task = Task { await gate.passed() }
+        task.cancel()
+        #expect(await task.value == false)
+    }
+
+    private actor Value {
+        private(set) var number = 0
+        func set(_ new: Int) { number = new }
+    }
+
+    @Test("one at a time through a turnstile: reading, waiting and writing is one step")
+    func turnstile() async throws {
+        let turnstile = Turnstile()
+        let value = Value()
+        await withDiscardingTaskGroup { group in
+            for _ in 0..<100 {
+                group.addTask {
+                    await turnstile.pass {
+                        let read = await value.number
+                        await Task.yield()
+                        await value.set(read + 1)
+                    }
+                }
+            }
+        }
+        #expect(await value.number == 100)
+    }
+
+    @Test("a time limit cancels what takes too long and returns when it is gone")
+    func timeLimit() async throws {
+        let loop = try EventLoop(name: "limit")
+        defer { loop.stop() }
+        let gate = Gate()
+        await withTimeLimit(.milliseconds(1), on: loop) { _ = await gate.passed() }
+        gate.close()
+    }
+}
