@@ -54,6 +54,10 @@ class Phone:
         """What iOS does to a suspended app's connection."""
         self.connection.close(0, b"")
 
+    async def closed(self) -> Closed:
+        """How the daemon ended the connection."""
+        return Closed(await asyncio.wait_for(self.connection.closed(), PATIENCE))
+
     async def send(self, message: dict) -> None:
         await self.stream.send(json.dumps(message))
 

@@ -14,6 +14,11 @@ from .phone import PATIENCE, Closed, Phone, words
 from .stock_daemon import StockDaemon
 
 
+async def patiently(blocking):
+    """Runs something that blocks beside the event loop, with a deadline."""
+    return await asyncio.wait_for(asyncio.to_thread(blocking), PATIENCE)
+
+
 async def new_phone(invitation: Invitation, token: str | None = None) -> Phone:
     """A phone with a key of its own."""
     return Phone(await endpoint(), invitation.node_hex, invitation.where, token or invitation.token)
@@ -26,7 +31,7 @@ async def paired_phone(daemon: Daemon) -> Phone:
     await phone.connect()
     ready = await phone.expect("remote_ready")
     assert ready == {"type": "remote_ready", "scope": "control"}, ready
-    events = [json.loads(line) for line in window.stdout]
+    events = [json.loads(line) for line in await patiently(window.stdout.readlines)]
     assert window.wait(PATIENCE) == 0, events
     assert any(event["event"] == "paired" for event in events), events
     return phone
@@ -142,24 +147,27 @@ async def stranger() -> None:
         except iroh.IrohError as error:
             closure = Closed(words(error))
         else:
-            closure = Closed(await asyncio.wait_for(connection.closed(), PATIENCE))
+            other.connection = connection
+            closure = await other.closed()
         assert "unauthorized" in str(closure) and closure.code == 1, closure
         # The paired one beside it is not touched.
         await phone.ask({"type": "ping"}, "pong")
 
 
 async def wrong_token() -> None:
-    """While a window is open a wrong token is answered with an error, and admits nobody."""
+    """While a window is open a wrong token is answered with an error and the end, and the window stays open."""
     with scratch() as directory, Daemon(os.environ["MEW"], Path(directory)) as daemon:
         invitation, window = daemon.pair()
         phone = await new_phone(invitation, "mew_" + "0" * 26)
         await phone.connect()
         refusal = await phone.expect("error")
         assert "rejected" in refusal["message"], refusal
+        closure = await phone.closed()
+        assert closure.code == 1, closure
         guest = await new_phone(invitation)
         await guest.connect()
         await guest.expect("remote_ready", scope="control")
-        assert window.wait(PATIENCE) == 0
+        assert await patiently(window.wait) == 0
 
 
 async def dial() -> None:
