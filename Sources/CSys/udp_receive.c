@@ -73,8 +73,7 @@ int csys_udp_receive(csys_udp *udp, csys_received *out) {
         read_control(&udp->rx[i].msg_hdr, received);
         if (received->segment > received->count) received->segment = received->count;
     }
-    // Only empty datagrams: there may be more behind them, and 0 would say that nothing waits.
-    return filled > 0 || n < CSYS_UDP_BATCH ? filled : csys_udp_receive(udp, out);
+    return filled;
 }
 
 /// True for "no way to this destination"; false for "packet too big", which path MTU discovery finds out by itself.

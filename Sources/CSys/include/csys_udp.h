@@ -55,8 +55,8 @@ void csys_udp_free(csys_udp *udp);
 int csys_udp_descriptor(const csys_udp *udp);
 csys_address csys_udp_local(const csys_udp *udp);
 
-/// Fills at most CSYS_UDP_BATCH entries, valid until the next call. 0 when nothing waits; minus an errno value when
-/// the socket is broken. Empty datagrams are skipped.
+/// Fills at most CSYS_UDP_BATCH entries, valid until the next call; minus an errno value when the socket is broken.
+/// Empty datagrams are skipped, so 0 does not say that nothing waits.
 int csys_udp_receive(csys_udp *udp, csys_received *out);
 
 /// The next destination that the kernel reports as unreachable (an ICMP error, which anyone can forge). 1 when `to`
