@@ -43,14 +43,15 @@ struct Opening {
         case .current: break
         case .older(let found): try Schema.migrate(database, from: found)
         case .newer(let found): throw SQLiteError(code: Self.newerSchema, message: "\(found)", operation: "open")
-        case .foreign: throw SQLiteError(code: SQLITE_NOTADB, message: "not a mew database", operation: "open")
+        case .foreign: throw SQLiteError(code: Self.foreign, message: "not a mew database", operation: "open")
         }
         try checkAfterUncleanEnd(database)
         return database
     }
 
-    /// Not a SQLite code; carries the refusal through one error type.
+    /// Not SQLite codes; they carry our refusals through one error type. Neither counts as damage, which would be repaired.
     private static let newerSchema: Int32 = -1
+    private static let foreign: Int32 = -2
 
     private func checkAfterUncleanEnd(_ database: Database) throws(SQLiteError) {
         let wasOpen = try database.first("SELECT 1 FROM settings WHERE name=?", [.text(Self.openMark)]) { _ in true }
@@ -100,6 +101,7 @@ struct Opening {
         if error.code == newerSchema {
             return .newerSchema(found: Int(error.message) ?? 0, known: Schema.version)
         }
+        if error.code == foreign { return .damaged("\(path) belongs to another program") }
         if error.isNotSaved { return .notSaved(reason: error.message) }
         if error.isLocked { return .locked }
         if error.isReadOnly { return .readOnly(path: path) }

@@ -2,7 +2,7 @@ package import MewBase
 internal import MewIdentity
 package import MewLoop
 package import MewSession
-internal import MewWire
+package import MewWire
 
 /// The one `SessionStore` of a running daemon: a SQLite database in WAL mode with `synchronous=FULL`.
 ///
@@ -94,6 +94,21 @@ package actor SQLiteStore: SessionStore {
             if waiting.count == 1 { loop.atEndOfTurn { [self] in assumeIsolated { $0.flush() } } }
         }
         try result.get()
+    }
+
+    /// Removes what is kept for a limited time only. Call it now and then; skipping it costs disk space and nothing else.
+    package func prune(now: WallTime) throws(StoreError) {
+        flush()
+        guard let connection, state.isSaving else { return }
+        do throws(SQLiteError) {
+            try connection.database.transaction { () throws(SQLiteError) in
+                do throws(StoreWriteError) { try connection.writer.trimReceipts(now: now) } catch {
+                    if case .sqlite(let error) = error { throw error }
+                }
+            }
+        } catch {
+            throw storeError(error)
+        }
     }
 
     private func flush() {

@@ -20,6 +20,14 @@ final class StoreWriter {
     static let keptEvents: UInt64 = 10_000
     /// Old events are removed this many at a time.
     static let trimStep: UInt64 = 1_000
+    /// Receipts of a device that are kept besides those of sessions (spec/native-wire.md §3).
+    private static let keptReceipts: Int64 = 10_000
+    /// Receipts of a device that may be written before the old ones are looked for.
+    private static let receiptTrimStep = 250
+    /// 30 days.
+    private static let receiptAgeMilliseconds: Int64 = 30 * 86_400_000
+    /// How many receipts each device got since its old ones were removed.
+    private var freshReceipts: [NodeID: Int] = [:]
     /// Places remembered. One costs a query to look up again, so that the number only bounds memory.
     private static let maxPlaces = 4_096
 
@@ -30,6 +38,7 @@ final class StoreWriter {
     /// The transaction is gone, and with it what was learnt in it.
     func forget() {
         places = [:]
+        freshReceipts = [:]
     }
 
     func apply(_ writes: [StoreWrite]) throws(StoreWriteError) {
@@ -190,6 +199,34 @@ final class StoreWriter {
             INSERT INTO operations(device, highest) VALUES(?,?)
             ON CONFLICT(device) DO UPDATE SET highest=max(highest, excluded.highest)
             """, [.blob(row.device.bytes), .blob(row.operation.ulid.bytes)])
+        freshReceipts[row.device, default: 0] += 1
+        guard freshReceipts[row.device, default: 0] >= Self.receiptTrimStep else { return }
+        freshReceipts[row.device] = nil
+        try trimReceipts(of: row.device)
+    }
+
+    private func trimReceipts(of device: NodeID) throws(StoreWriteError) {
+        try evictReceipts(
+            "device=?1 AND session IS NULL AND operation < (SELECT operation FROM receipts WHERE device=?1 "
+                + "AND session IS NULL ORDER BY operation DESC LIMIT 1 OFFSET ?2)",
+            [.blob(device.bytes), .integer(Self.keptReceipts - 1)])
+    }
+
+    /// Removes receipts that are old by the wall clock.
+    func trimReceipts(now: WallTime) throws(StoreWriteError) {
+        try evictReceipts(
+            "session IS NULL AND at_ms < ?1", [.integer(now.milliseconds - Self.receiptAgeMilliseconds)])
+    }
+
+    /// What is removed is remembered by its highest number, below which an unknown operation has expired.
+    private func evictReceipts(_ condition: String, _ values: [SQLValue]) throws(StoreWriteError) {
+        try run(
+            """
+            UPDATE operations SET highest_evicted=max(coalesce(highest_evicted, x''), evicted.operation)
+            FROM (SELECT device, max(operation) AS operation FROM receipts WHERE \(condition) GROUP BY device) AS evicted
+            WHERE operations.device=evicted.device
+            """, values)
+        try run("DELETE FROM receipts WHERE \(condition)", values)
     }
 
     private func advance(_ key: OperationKey, _ at: WallTime, _ body: [UInt8]) throws(StoreWriteError) {

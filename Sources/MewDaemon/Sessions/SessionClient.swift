@@ -148,6 +148,9 @@ package final class SessionClient: Sendable {
         frame.encoded(for: link).map { push($0, kind) } ?? .queued
     }
 
+    /// Frames that wait to be sent.
+    var queued: Int { state.withLock { $0.queue.count } }
+
     /// The channel is gone.
     var isEnded: Bool { state.withLock { $0.isEnded } }
 

@@ -106,11 +106,11 @@ extension SessionRegistry {
         }
         let moment = environment.moment
         let id = SessionID(environment.ids.next(milliseconds: environment.wallClock.millisecondsSinceEpoch))
-        var record = SessionRecord(
+        let record = SessionRecord(
             createdAt: moment.wall, cwd: place.cwd, workspacePath: place.workspacePath, agent: agent.name,
-            model: agent.defaultModel, persona: agent.personas.first?.name, group: group,
+            model: agent.defaultModel, thinkingVariant: agent.defaultThinkingVariant,
+            persona: agent.personas.first?.name, group: group,
             epoch: Epoch(freshID), history: HistoryID(freshID))
-        record.thinkingVariant = agent.defaultThinkingVariant
         let core = SessionCore(creating: id, record, offer: AgentOffer(of: agent))
         guard await conclude(request, client, [core.created], session: id) else { return }
         listings[id] = core.info

@@ -28,6 +28,7 @@ package actor SessionRegistry: SessionService {
     var unnamingClients: Set<ClientID> = []
     private(set) var isOpen = false
     private var sweep: LoopTimer?
+    private var lastPrune = Instant.zero
 
     enum Slot {
         case loading(Task<LoadOutcome, Never>)
@@ -37,6 +38,8 @@ package actor SessionRegistry: SessionService {
     /// A session that nobody used for so long is put away. Loading one again takes milliseconds.
     private static let idleTime = Duration.seconds(300)
     private static let sweepInterval = Duration.seconds(60)
+    /// How often what is kept for a limited time is looked through.
+    private static let pruneInterval = Duration.seconds(3_600)
 
     package init(_ environment: SessionEnvironment) {
         self.environment = environment
@@ -63,6 +66,7 @@ package actor SessionRegistry: SessionService {
             self?.assumeIsolated { $0.attention(of: client) }
         }
         isOpen = true
+        await prune()
         let crashed = Set(try await environment.store.processes().map(\.session))
         for row in rows where row.isBusy || crashed.contains(row.id) { await recover(row.id) }
     }
@@ -197,6 +201,16 @@ package actor SessionRegistry: SessionService {
             slots[runner.id] = nil
             listings[runner.id]?.state = .idle
         }
+        if lastPrune.advanced(by: Self.pruneInterval) <= loop.now { loop.spawn { [self] in await prune() } }
         if !slots.isEmpty { armSweep() }
+    }
+
+    private func prune() async {
+        lastPrune = environment.loop.now
+        do throws(StoreError) {
+            try await environment.store.prune(now: environment.wall)
+        } catch {
+            environment.diagnostics.record(Diagnostic(.warning, "session", "prune_failed", error.description))
+        }
     }
 }

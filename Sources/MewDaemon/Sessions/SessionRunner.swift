@@ -193,8 +193,11 @@ actor SessionRunner {
         let store = environment.store
         environment.loop.spawn { [self] in
             var state = await store.saving()
-            while !state.isSaving, await health == .notSaving { state = await store.savingChanged(from: state) }
-            await goOn()
+            // A cancelled wait returns at once, so that without the check it would be repeated for ever.
+            while !state.isSaving, !Task.isCancelled, await health == .notSaving {
+                state = await store.savingChanged(from: state)
+            }
+            if state.isSaving { await goOn() }
         }
     }
 

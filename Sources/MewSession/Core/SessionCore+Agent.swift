@@ -57,7 +57,10 @@ extension SessionCore {
             record.flaggedFiles = files
             mustSave = true
             emit(.flaggedFilesChanged(.init(sessionID: id, files: files)), moment)
-        case .usage(let usage, let context): add(usage, context)
+        case .usage(let usage, let context):
+            add(usage, context)
+            transcript.addCost(usage.cost)
+            mustWriteMessages = true
         case .personaSwitchRequested(let name):
             record.turn?.nextPersona = name
             mustSave = true

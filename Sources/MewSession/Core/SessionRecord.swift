@@ -55,10 +55,10 @@ public struct SessionRecord: Record, Sendable, Equatable {
 
     public init(
         createdAt: WallTime, cwd: String?, workspacePath: String? = nil, agent: String, model: ModelName? = nil,
-        persona: String? = nil, group: GroupID? = nil, epoch: Epoch, history: HistoryID
+        thinkingVariant: String? = nil, persona: String? = nil, group: GroupID? = nil, epoch: Epoch, history: HistoryID
     ) {
         (self.createdAt, self.cwd, self.workspacePath) = (createdAt, cwd, workspacePath)
-        (self.agent, self.model) = (agent, model)
+        (self.agent, self.model, self.thinkingVariant) = (agent, model, thinkingVariant)
         (self.persona, self.group, self.epoch, self.history) = (persona, group, epoch, history)
         (mode, allowedTools, isArchived, isPinned, lastTurnFailed) = (.standard, [], false, false, false)
         (todos, flaggedFiles, transcriptUpTo, nextWork) = ([], [], .zero, 1)

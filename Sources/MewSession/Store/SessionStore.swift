@@ -54,6 +54,9 @@ public protocol SessionStore: Sendable {
 
     // MARK: Health
 
+    /// Removes what is kept for a limited time only: receipts that no session holds, after 30 days.
+    func prune(now: WallTime) async throws(StoreError)
+
     /// Whether writes reach the disk now.
     func saving() async -> SavingState
 

@@ -79,6 +79,13 @@ struct Transcript: Sendable {
         dirty.insert(index)
     }
 
+    /// What the newest answer cost beyond what its end said.
+    mutating func addCost(_ dollars: Double) {
+        guard dollars != 0, let index = messages.lastIndex(where: { $0.assistant != nil }) else { return }
+        reducer.addCost(dollars, toMessage: index)
+        dirty.insert(index)
+    }
+
     mutating func use(_ model: ModelName?) {
         reducer.model = model
     }

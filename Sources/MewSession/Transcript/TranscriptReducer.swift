@@ -95,6 +95,10 @@ public struct TranscriptReducer: Sendable {
         messages[index] = message
     }
 
+    mutating func addCost(_ dollars: Double, toMessage index: Int) {
+        messages[index].assistant?.cost += dollars
+    }
+
     /// Forgets the oldest messages.
     package mutating func removeFirst(_ count: Int) {
         messages.removeFirst(count)

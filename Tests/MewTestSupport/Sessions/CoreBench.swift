@@ -77,6 +77,12 @@ package struct CoreBench {
         handle(.recovered(isAgentGone: true))
     }
 
+    /// The daemon dies between the decision and the disk: nothing of it is left, and nobody heard of it.
+    package mutating func lose(_ input: SessionInput) {
+        _ = core.handle(input, at: moment)
+        crash()
+    }
+
     // MARK: - Clients
 
     package static func node(_ number: UInt8) -> NodeID {
@@ -222,6 +228,15 @@ package struct CoreBench {
         frames[client]?.reversed().lazy.compactMap { frame -> Request? in
             if case .request(let request) = frame.message { request } else { nil }
         }.first
+    }
+
+    /// One event as it is stored; nil when there is none of that number.
+    package func storedEvent(_ sequence: SequenceNumber) -> DaemonMessage? {
+        guard let events = world.sessions[core.id]?.events, sequence.rawValue <= UInt64(events.count),
+            sequence > .zero,
+            case .decoded(let frame) = DaemonFrame.decode(events[Int(sequence.rawValue) - 1].body, from: .native)
+        else { return nil }
+        return frame.message
     }
 
     package var storedEvents: [DaemonFrame] {

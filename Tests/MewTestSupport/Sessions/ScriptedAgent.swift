@@ -12,7 +12,7 @@ package final class ScriptedAgent: AgentBackend {
         /// Waits until the turn is cancelled.
         case hang
         /// Waits until the test opens the gate.
-        case wait(Gate)
+        case wait(ScriptGate)
         case run(@Sendable (any AgentHost) async throws(AgentHostError) -> Void)
         case end(AgentResult)
     }
@@ -74,7 +74,7 @@ package final class ScriptedAgent: AgentBackend {
                 if !verdict.isAllowed { return try await play(otherwise, host) }
             case .ask(let questions, let call):
                 note(.answers(try await host.ask(questions, call: call)))
-            case .hang: try await Gate().pass()
+            case .hang: try await ScriptGate().pass()
             case .wait(let gate): try await gate.pass()
             case .run(let body): try await body(host)
             case .end(let result): return result
@@ -85,7 +85,7 @@ package final class ScriptedAgent: AgentBackend {
 }
 
 /// A door that a test opens; whoever waits at it goes through, or is cancelled.
-package final class Gate: Sendable {
+package final class ScriptGate: Sendable {
     private struct State {
         var isOpen = false
         var waiting: [UInt64: CheckedContinuation<Bool, Never>] = [:]

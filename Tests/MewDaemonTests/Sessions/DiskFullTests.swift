@@ -1,0 +1,102 @@
+import MewBase
+import MewSession
+import MewSim
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import MewDaemon
+
+// Topology: one session, one disk that is full for a while. Law (NEEDS N-34): nothing runs unrecorded, everybody is told, nothing
+// that was recorded is lost, and it goes on by itself when there is room again.
+
+@Suite("a full disk")
+struct DiskFullTests {
+    private func open(_ bench: SessionsBench) throws -> (BenchClient, BenchClient, SessionID) {
+        let control = try bench.client(.control)
+        let channel = try bench.client(.session)
+        try channel.send(.newSession(.init(cwd: "/tmp")))
+        return (control, channel, try #require(try channel.take().ready?.sessionID))
+    }
+
+    @Test("a prompt is refused as not saved, runs nothing, and the same operation runs when there is room again")
+    func prompt() throws {
+        let agent = ScriptedAgent([])
+        try SessionsBench.with("full", agent: agent) { bench in
+            let (control, channel, id) = try open(bench)
+            bench.disk.limitRoom(to: 0)
+            let prompt = ClientMessage.prompt(.init(text: "run"))
+            let operation = try channel.send(prompt)
+            let refused = try channel.take()
+            #expect(refused.map(\.message.kind) == [.error])
+            #expect(refused.errors.map(\.code) == [.notSaved])
+            #expect(refused.errors.map(\.operation) == [operation])
+            #expect(agent.deeds.isEmpty)
+            // Reading still works.
+            let reader = try bench.client(.session, device: 2)
+            try reader.send(.attachSession(.init(sessionID: id)))
+            #expect(try reader.kinds().contains(.caughtUp))
+            try control.send(.renameSession(.init(sessionID: id, title: "x")))
+            #expect(try control.take().errors.map(\.code) == [.notSaved])
+            try channel.send(prompt, operation: operation)
+            #expect(try channel.take().errors.map(\.code) == [.notSaved])
+            bench.disk.limitRoom(to: nil)
+            try bench.world.run(for: .seconds(3))
+            try channel.send(prompt, operation: operation)
+            #expect(try channel.take().receipts.map(\.state) == [.stored, .started, .done])
+            #expect(agent.deeds.count == 2)
+        }
+    }
+
+    @Test("a running turn stands still while nothing can be stored, and goes on without a hole")
+    func runningTurn() throws {
+        let gate = ScriptGate()
+        let agent = ScriptedAgent([
+            [.emit(.notice("one")), .wait(gate), .emit(.notice("two")), .emit(.notice("three"))]
+        ])
+        try SessionsBench.with("stall", agent: agent) { bench in
+            let (_, channel, id) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            _ = try channel.take()
+            bench.disk.limitRoom(to: 0)
+            gate.open()
+            try bench.world.run(for: .seconds(5))
+            #expect(try channel.take().isEmpty)
+            #expect(agent.deeds.count == 1)
+            bench.disk.limitRoom(to: nil)
+            try bench.world.run(for: .seconds(3))
+            let frames = try channel.take()
+            #expect(
+                frames.map(\.message.kind) == [
+                    .errorEvent, .errorEvent, .receipt, .sessionActivityChanged, .sessionTitleChanged,
+                ])
+            #expect(frames.compactMap(\.sequence).map(\.rawValue) == [4, 5, 6, 7])
+            bench.kill(seed: 1)
+            try bench.restart()
+            let again = try bench.client(.session)
+            try again.send(.attachSession(.init(sessionID: id)))
+            #expect(try again.take().ready?.headSequence == SequenceNumber(7))
+        }
+    }
+
+    @Test("the turn that fills the disk can be cancelled")
+    func cancel() throws {
+        let gate = ScriptGate()
+        let agent = ScriptedAgent([[.wait(gate), .emit(.notice("lost")), .hang]])
+        try SessionsBench.with("cancel-full", agent: agent) { bench in
+            let (_, channel, _) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            let turn = try channel.take().receipts.last?.turnID
+            bench.disk.limitRoom(to: 0)
+            gate.open()
+            try bench.world.run(for: .seconds(1))
+            try channel.send(.cancel(.init(turnID: turn)))
+            #expect(try channel.take().errors.map(\.code) == [.notSaved])
+            try bench.world.run(for: .seconds(1))
+            #expect(agent.deeds.count == 2)
+            bench.disk.limitRoom(to: nil)
+            try bench.world.run(for: .seconds(3))
+            #expect(try channel.take().receipts.last?.result == .cancelled)
+        }
+    }
+}

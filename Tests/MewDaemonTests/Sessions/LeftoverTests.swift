@@ -1,0 +1,67 @@
+import MewBase
+import MewSession
+import MewSim
+import MewTestSupport
+import MewWire
+import Synchronization
+import Testing
+
+@testable import MewDaemon
+
+@Suite("at most one agent process per session, also after a crash")
+struct LeftoverTests {
+    private static let process = AgentProcess(number: 4_711, startTicks: 9, bootID: "boot")
+
+    private let script: [ScriptedAgent.Step] = [
+        .run { host throws(AgentHostError) in try await host.willStart(Self.process) }, .hang,
+    ]
+
+    private func crashInATurn(_ bench: SessionsBench) throws -> SessionID {
+        let channel = try bench.client(.session)
+        try channel.send(.newSession(.init(cwd: "/tmp")))
+        let id = try #require(try channel.take().ready?.sessionID)
+        try channel.send(.prompt(.init(text: "run")))
+        bench.kill(seed: 1)
+        return id
+    }
+
+    @Test("what a crash left is ended before anything of its session starts")
+    func ended() throws {
+        try SessionsBench.with("leftover", agent: ScriptedAgent([script])) { bench in
+            let id = try crashInATurn(bench)
+            try bench.restart()
+            #expect(bench.endedLeftovers.all == [Self.process])
+            let channel = try bench.client(.session)
+            try channel.send(.attachSession(.init(sessionID: id)))
+            _ = try channel.take()
+            try channel.send(.prompt(.init(text: "again")))
+            #expect(try channel.take().receipts.map(\.state) == [.stored, .started, .done])
+            bench.kill(seed: 2)
+            try bench.restart()
+            #expect(bench.endedLeftovers.all == [Self.process])
+        }
+    }
+
+    @Test("a process that does not end keeps its place: no second one is recorded")
+    func stubborn() throws {
+        let verdict = Mutex<AgentHostError?>(nil)
+        let second: [ScriptedAgent.Step] = [
+            .run { host throws(AgentHostError) in
+                do throws(AgentHostError) {
+                    try await host.willStart(AgentProcess(number: 5_000, startTicks: 1, bootID: "boot"))
+                } catch {
+                    verdict.withLock { $0 = error }
+                }
+            }
+        ]
+        try SessionsBench.with("stubborn", agent: ScriptedAgent([script, second])) { bench in
+            bench.endedLeftovers.survives = true
+            let id = try crashInATurn(bench)
+            try bench.restart()
+            let channel = try bench.client(.session)
+            try channel.send(.attachSession(.init(sessionID: id)))
+            try channel.send(.prompt(.init(text: "again")))
+            #expect(verdict.withLock { $0 } == .processRunning(Self.process))
+        }
+    }
+}

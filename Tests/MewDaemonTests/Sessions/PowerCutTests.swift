@@ -1,0 +1,114 @@
+import MewBase
+import MewSession
+import MewSim
+import MewTestSupport
+import MewWire
+import Synchronization
+import Testing
+
+@testable import MewDaemon
+
+// Topology: one daemon that loses its power at any step of a turn, one disk that forgets what was not synced, one client that
+// comes back and repeats what it did not get a receipt for. Laws: every event that the client received is there afterwards; the
+// session is the same; each prompt begins at most once; a turn that was under way is interrupted and not run again; and in the
+// end every prompt has one result.
+
+@Suite("the power fails at any step")
+struct PowerCutTests {
+    @Test("200 seeds", arguments: 0..<20)
+    func seeds(block: Int) throws {
+        for seed in (block * 10)..<(block * 10 + 10) { try killAndReturn(seed: UInt64(seed)) }
+    }
+
+    private static let script: [ScriptedAgent.Step] = [
+        .emit(.notice("one")),
+        .permission(ToolPermission(toolName: "bash", input: [:], call: "c", sensitivity: .readOnly)),
+        .emit(.notice("two")), .emit(.notice("three")),
+    ]
+
+    private func killAndReturn(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let agent = ScriptedAgent(Array(repeating: Self.script, count: 12))
+        try SessionsBench.with("kill", seed: seed, agent: agent) { bench in
+            var client = Client(seed: seed)
+            try client.open(bench)
+            for _ in 0..<3 {
+                client.prompt(bench)
+                client.prompt(bench)
+                bench.world.run(steps: Int(random.below(400)))
+                bench.kill(seed: random.next())
+                try bench.restart()
+                try client.comeBack(bench)
+            }
+            try bench.world.run(for: .seconds(10))
+            try client.finish(bench)
+            let begun = agent.deeds.compactMap { if case .began(let turn, _) = $0 { turn } else { nil } }
+            #expect(Set(begun).count == begun.count, "seed \(seed): a turn began twice")
+            let texts = agent.deeds.compactMap { if case .began(_, let text) = $0 { text } else { nil } }
+            #expect(Set(texts).count == texts.count, "seed \(seed): a prompt ran twice: \(texts)")
+        }
+    }
+
+    /// A client that keeps its operations until it knows what became of them.
+    private struct Client {
+        let seed: UInt64
+        var channel: BenchClient?
+        var session: SessionID?
+        var epoch: Epoch?
+        /// What it received, by number.
+        var events: [SequenceNumber: DaemonMessage] = [:]
+        var pending: [(OperationID, String)] = []
+        var number: UInt64 = 0
+
+        mutating func open(_ bench: SessionsBench) throws {
+            let channel = try bench.client(.session)
+            try channel.send(.newSession(.init(cwd: "/tmp")))
+            self.channel = channel
+            let ready = try #require(try channel.take().ready)
+            (session, epoch) = (ready.sessionID, ready.epoch)
+        }
+
+        mutating func prompt(_ bench: SessionsBench) {
+            number += 1
+            let operation = OperationID(ULID(high: 1, low: number))
+            pending.append((operation, "p\(number)"))
+            channel?.post(.prompt(.init(text: "p\(number)")), operation: operation)
+        }
+
+        mutating func harvest() throws {
+            for frame in try channel?.take() ?? [] {
+                if let sequence = frame.sequence { events[sequence] = frame.message }
+            }
+        }
+
+        /// Attaches from the start, compares, and repeats every prompt without a final receipt.
+        mutating func comeBack(_ bench: SessionsBench) throws {
+            try harvest()
+            let known = events
+            let channel = try bench.client(.session)
+            self.channel = channel
+            try channel.send(
+                .attachSession(.init(sessionID: try #require(session), afterSequence: .zero, epoch: epoch)))
+            let frames = try channel.take()
+            #expect(frames.ready?.epoch == epoch, "seed \(seed): another epoch")
+            #expect(frames.ready?.resume == .replay, "seed \(seed): no replay")
+            let numbers = frames.compactMap(\.sequence).map(\.rawValue)
+            #expect(numbers == numbers.indices.map { UInt64($0 + 1) }, "seed \(seed): holes")
+            for frame in frames { if let sequence = frame.sequence { events[sequence] = frame.message } }
+            for (sequence, message) in known {
+                #expect(events[sequence] == message, "seed \(seed): event \(sequence) changed")
+                #expect(sequence.rawValue <= UInt64(numbers.count), "seed \(seed): event \(sequence) is gone")
+            }
+            for (operation, text) in pending { channel.post(.prompt(.init(text: text)), operation: operation) }
+        }
+
+        mutating func finish(_ bench: SessionsBench) throws {
+            let control = try bench.client(.control)
+            try control.send(.receiptQuery(.init(operations: pending.map(\.0), settle: false)))
+            let receipts = try control.take().receipts
+            #expect(receipts.map(\.state) == pending.map { _ in .done }, "seed \(seed): \(receipts.map(\.state))")
+            #expect(receipts.allSatisfy { $0.result == .completed || $0.result == .interrupted }, "seed \(seed)")
+            #expect(receipts.contains { $0.result == .completed }, "seed \(seed): nothing ever completed")
+        }
+    }
+}

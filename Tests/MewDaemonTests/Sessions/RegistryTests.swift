@@ -1,0 +1,333 @@
+import MewBase
+import MewIdentity
+import MewSession
+import MewSim
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import MewDaemon
+
+@Suite("all sessions of a daemon, over a store that forgets")
+struct RegistryTests {
+    private let permission = ToolPermission(
+        toolName: "bash", input: ["command": "ls"], call: "c", sensitivity: .dangerous)
+
+    /// A control channel and a session channel with a new session.
+    private func open(
+        _ bench: SessionsBench, device: UInt8 = 1
+    ) throws -> (control: BenchClient, channel: BenchClient, id: SessionID) {
+        let control = try bench.client(.control, device: device)
+        let channel = try bench.client(.session, device: device)
+        try channel.send(.newSession(.init(cwd: "/tmp", clientKind: .cli)))
+        let id = try #require(try channel.take().ready?.sessionID)
+        return (control, channel, id)
+    }
+
+    private func answer(_ request: Request, _ decision: PermissionDecision) -> ClientMessage {
+        .answer(
+            Answer(
+                requestID: request.id, content: .permission(decision),
+                shownDigest: ShownDigest(of: request.shown ?? "", request: request.id)))
+    }
+
+    @Test("new session, prompt, permission, answer, end: the receipts and the events of a native client")
+    func wholeTurn() throws {
+        let agent = ScriptedAgent([[.permission(permission), .emit(.notice("ran"))]])
+        try SessionsBench.with("turn", agent: agent) { bench in
+            let (control, channel, id) = try open(bench)
+            _ = try control.take()
+            try channel.send(.prompt(.init(text: "run")))
+            let frames = try channel.take()
+            #expect(frames.receipts.map(\.state) == [.stored, .started])
+            #expect(frames.compactMap(\.sequence).map(\.rawValue) == [1, 2, 3])
+            let request = try #require(frames.request)
+            #expect(
+                try control.kinds() == [
+                    .sessionActivityChanged, .sessionAlert, .sessionAttentionChanged,
+                ])
+            try channel.send(answer(request, .allowOnce))
+            let rest = try channel.take()
+            #expect(
+                rest.map(\.message.kind) == [
+                    .requestResolved, .answerVerdict, .receipt, .errorEvent, .receipt, .sessionActivityChanged,
+                    .sessionTitleChanged,
+                ])
+            #expect(rest.receipts.map(\.state) == [.done, .done])
+            #expect(rest.compactMap(\.sequence).map(\.rawValue) == [4, 5, 6, 7])
+            #expect(rest.allSatisfy { $0.sessionID == id })
+            #expect(agent.deeds.count == 2)
+        }
+    }
+
+    @Test("a repeated operation gets the original receipt and does nothing; other content is a conflict")
+    func repeats() throws {
+        let agent = ScriptedAgent([[.hang]])
+        try SessionsBench.with("repeats", agent: agent) { bench in
+            let (_, channel, _) = try open(bench)
+            let operation = try channel.send(.prompt(.init(text: "run")))
+            let first = try channel.take().receipts
+            try channel.send(.prompt(.init(text: "run")), operation: operation)
+            let again = try channel.take()
+            #expect(again.map(\.message.kind) == [.receipt])
+            #expect(again.receipts.map(\.isRepeat) == [true])
+            #expect(again.receipts.map(\.turnID) == [first.last?.turnID])
+            #expect(again.receipts.map(\.state) == [.started])
+            try channel.send(.prompt(.init(text: "other")), operation: operation)
+            #expect(try channel.take().receipts.map(\.code) == [.opConflict])
+            #expect(agent.deeds.count == 1)
+        }
+    }
+
+    @Test("a repeated new_session opens the session it made then")
+    func repeatedNewSession() throws {
+        try SessionsBench.with("new", agent: ScriptedAgent([])) { bench in
+            let control = try bench.client(.control)
+            let channel = try bench.client(.session)
+            let new = ClientMessage.newSession(.init(cwd: "/tmp"))
+            let operation = try channel.send(new)
+            let id = try #require(try channel.take().ready?.sessionID)
+            let second = try bench.client(.session)
+            try second.send(new, operation: operation)
+            let frames = try second.take()
+            #expect(frames.receipts.map(\.isRepeat) == [true])
+            #expect(frames.receipts.map(\.sessionID) == [id])
+            #expect(frames.ready?.sessionID == id)
+            try control.send(.listSessions)
+            #expect(try control.take().sessionList?.count == 1)
+        }
+    }
+
+    @Test("repeats survive a restart: the receipt is in the store")
+    func repeatsAfterRestart() throws {
+        let agent = ScriptedAgent([])
+        try SessionsBench.with("restart", agent: agent) { bench in
+            let (_, channel, id) = try open(bench)
+            let operation = try channel.send(.prompt(.init(text: "run")))
+            bench.kill(seed: 3)
+            try bench.restart()
+            let again = try bench.client(.session)
+            try again.send(.attachSession(.init(sessionID: id)))
+            _ = try again.take()
+            try again.send(.prompt(.init(text: "run")), operation: operation)
+            let receipt = try again.take().receipts.first
+            #expect(receipt?.isRepeat == true && receipt?.state == .done && receipt?.result == .completed)
+            #expect(agent.deeds.count == 2)
+        }
+    }
+
+    @Test("receipt_query: what became of operations; absent ones can be made impossible")
+    func receiptQuery() throws {
+        try SessionsBench.with("query", agent: ScriptedAgent([])) { bench in
+            let (control, channel, _) = try open(bench)
+            let done = try #require(try channel.send(.prompt(.init(text: "run"))))
+            let lost = OperationID(ULID(high: 0, low: 1 << 40))
+            _ = try control.take()
+            try control.send(.receiptQuery(.init(operations: [done, lost], settle: false)), ref: "q")
+            let frames = try control.take()
+            #expect(frames.receipts.map(\.state) == [.done, .absent])
+            #expect(frames.allSatisfy { $0.ref == "q" })
+            try control.send(.receiptQuery(.init(operations: [done, lost], settle: true)))
+            #expect(try control.take().receipts.map(\.state) == [.done, .absent])
+            _ = try channel.take()
+            try channel.send(.prompt(.init(text: "late")), operation: lost)
+            #expect(try channel.take().receipts.map(\.code) == [.opSettled])
+            bench.kill(seed: 4)
+            try bench.restart()
+            let control2 = try bench.client(.control)
+            try control2.send(.receiptQuery(.init(operations: [lost], settle: false)))
+            #expect(try control2.take().receipts.map(\.code) == [.opSettled])
+        }
+    }
+
+    @Test("messages on the wrong channel, without op_id, to no session, or for a session unknown")
+    func refusals() throws {
+        try SessionsBench.with("refusals", agent: ScriptedAgent([])) { bench in
+            let (control, channel, id) = try open(bench)
+            _ = try control.take()
+            try control.send(.prompt(.init(text: "x")))
+            #expect(try control.take().receipts.map(\.code) == [.wrongChannel])
+            try channel.send(.listSessions, ref: "r")
+            let refused = try channel.take()
+            #expect(refused.errors.map(\.code) == [.wrongChannel])
+            #expect(refused.first?.ref == "r")
+            try channel.send(.attachSession(.init(sessionID: id)))
+            #expect(try channel.take().errors.map(\.code) == [.wrongChannel])
+            try channel.send(.prompt(.init(text: "x")), session: SessionID("sess_other"))
+            #expect(try channel.take().receipts.map(\.code) == [.wrongChannel])
+            let fresh = try bench.client(.session)
+            try fresh.send(.attachSession(.init(sessionID: SessionID("sess_none")!)))
+            #expect(try fresh.take().errors.map(\.code) == [.unknownSession])
+            try fresh.send(.newSession(.init(cwd: "/no/such/place")))
+            #expect(try fresh.take().receipts.map(\.code) == [.badCwd])
+            try fresh.send(.newSession(.init(cwd: "/tmp", agent: "poet")))
+            #expect(try fresh.take().receipts.map(\.code) == [.badInput])
+            try control.send(.renameSession(.init(sessionID: SessionID("sess_none")!, title: "x")))
+            #expect(try control.take().receipts.map(\.code) == [.unknownSession])
+            let registry = bench.registry
+            let frame = ClientFrame(.prompt(.init(text: "no number")))
+            let client = channel.client
+            try bench.run { await registry.handle(frame, from: client) }
+            try bench.settle()
+            #expect(try channel.take().errors.map(\.code) == [.opIDRequired])
+            let phone = try bench.client(.stock, kind: .mobile)
+            try phone.send(.prompt(.init(text: "x")))
+            #expect(try phone.take().errors.map(\.message) == ["no session — send NewSession or AttachSession first"])
+            try phone.send(.newSession(.init(cwd: "/no/such/place", clientKind: .mobile)))
+            #expect(try phone.take().errors.map(\.message) == ["session cwd does not exist: /no/such/place"])
+        }
+    }
+
+    @Test(
+        "everyone hears of titles, activity and alerts: control without numbers, session channels with, phones of their own"
+    )
+    func broadcasts() throws {
+        try SessionsBench.with("broadcast", agent: ScriptedAgent([])) { bench in
+            let (control, channel, id) = try open(bench)
+            let idle = try bench.client(.stock, kind: .mobile, device: 2, name: "phone")
+            let web = try bench.client(.stock, kind: .web, device: 3, name: "browser")
+            _ = try control.take()
+            _ = try idle.take()
+            try channel.send(.prompt(.init(text: "run")))
+            let events = try channel.take().filter { $0.sequence != nil }.map(\.message.kind)
+            #expect(
+                events == [.userMessage, .sessionActivityChanged, .sessionActivityChanged, .sessionTitleChanged])
+            let onControl = try control.take()
+            #expect(
+                onControl.map(\.message.kind) == [
+                    .sessionActivityChanged, .sessionActivityChanged, .sessionAlert, .sessionTitleChanged,
+                ])
+            #expect(onControl.allSatisfy { $0.sequence == nil && $0.sessionID == id })
+            #expect(
+                try idle.kinds() == [.sessionActivityChanged, .sessionActivityChanged, .sessionAlert])
+            #expect(try web.kinds().last == .sessionTitleChanged)
+        }
+    }
+
+    @Test("the list: stock clients see sessions in which something was said, phones the title as summary")
+    func lists() throws {
+        try SessionsBench.with("lists", agent: ScriptedAgent([])) { bench in
+            let (control, channel, id) = try open(bench)
+            let phone = try bench.client(.stock, kind: .mobile, device: 2)
+            try phone.send(.listSessions)
+            #expect(
+                phone.takeTexts() == [#"{"type":"session_list","sessions":[]}"#, #"{"type":"group_list","groups":[]}"#])
+            try channel.send(.prompt(.init(text: "Say it")))
+            try control.send(.renameSession(.init(sessionID: id, title: "My words")))
+            #expect(phone.takeTexts().last?.contains(#""summary":"My words""#) == true)
+            try control.send(.listSessions, ref: "l")
+            let lists = try control.take().filter { $0.ref == "l" }
+            let list = try #require(lists.sessionList)
+            #expect(list.map(\.title) == ["My words"])
+            #expect(list.map(\.summary) == [nil])
+            #expect(list.map(\.clientCount) == [1])
+            #expect(list.map(\.agent) == ["scripted"])
+        }
+    }
+
+    @Test("groups and projects; a deleted group leaves its sessions without one")
+    func groups() throws {
+        try SessionsBench.with("groups", agent: ScriptedAgent([])) { bench in
+            let (control, _, id) = try open(bench)
+            _ = try control.take()
+            try control.send(.createGroup(.init(name: "Work", color: "blue")))
+            let group = try #require(try control.take().groups?.first?.id)
+            try control.send(.assignSessionGroup(.init(sessionID: id, groupID: group)))
+            #expect(try control.kinds() == [.sessionMetaChanged, .receipt, .groupsChanged])
+            try control.send(.assignSessionGroup(.init(sessionID: id, groupID: "grp_none")))
+            #expect(try control.take().receipts.map(\.code) == [.badInput])
+            bench.kill(seed: 5)
+            try bench.restart()
+            let after = try bench.client(.control)
+            try after.send(.deleteGroup(.init(groupID: group)))
+            let frames = try after.take()
+            #expect(frames.map(\.message.kind) == [.receipt, .groupsChanged, .sessionMetaChanged])
+            try after.send(.listProjects)
+            let projects = try #require(try after.take().projects)
+            #expect(projects.map(\.sessionCount) == [1])
+            let path = try #require(projects.first?.path)
+            try after.send(.pinProject(.init(path: path, pinned: true)))
+            #expect(try after.take().projects?.map(\.pinned) == [true])
+        }
+    }
+
+    @Test("deleting ends what runs, erases, ends the session's channels and sends new lists")
+    func deleting() throws {
+        let agent = ScriptedAgent([[.hang]])
+        try SessionsBench.with("delete", agent: agent) { bench in
+            let (control, channel, id) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            _ = try control.take()
+            try control.send(.deleteSession(.init(sessionID: id)))
+            #expect(channel.isOver)
+            #expect(agent.deeds.contains(.forgot(id)))
+            let frames = try control.take()
+            #expect(frames.receipts.map(\.state) == [.done])
+            #expect(frames.sessionList?.isEmpty == true)
+            let again = try bench.client(.session)
+            try again.send(.attachSession(.init(sessionID: id)))
+            #expect(try again.take().errors.map(\.code) == [.unknownSession])
+            bench.kill(seed: 6)
+            try bench.restart()
+            let after = try bench.client(.control)
+            try after.send(.deleteSession(.init(sessionID: id)))
+            #expect(try after.take().receipts.map(\.code) == [.unknownSession])
+        }
+    }
+
+    @Test("turns run with nobody attached, and a question raised then waits")
+    func nobodyAttached() throws {
+        let agent = ScriptedAgent([
+            [.run { host throws(AgentHostError) in _ = try await host.takeGuidance() }, .permission(permission)]
+        ])
+        try SessionsBench.with("nobody", agent: agent) { bench in
+            let (control, channel, id) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            try channel.leave()
+            try bench.world.run(for: .seconds(3_000))
+            let again = try bench.client(.session)
+            try again.send(.attachSession(.init(sessionID: id)))
+            let request = try #require(try again.take().request)
+            try again.send(answer(request, .allowOnce))
+            #expect(try again.take().last?.message.kind == .sessionTitleChanged)
+            _ = control
+        }
+    }
+
+    @Test("an idle session is put away after five minutes and is there again when somebody comes")
+    func putAway() throws {
+        try SessionsBench.with("away", agent: ScriptedAgent([])) { bench in
+            let (control, channel, id) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            try channel.leave()
+            try bench.world.run(for: .seconds(600))
+            let registry = bench.registry
+            #expect(try bench.run { await registry.slots.isEmpty })
+            try control.send(.listSessions)
+            let again = try bench.client(.session)
+            try again.send(.attachSession(.init(sessionID: id)))
+            #expect(try again.take().ready?.resume == .snapshot)
+        }
+    }
+
+    @Test("an orderly end interrupts the turn, keeps what waits, and the next start goes on with it")
+    func shutDown() throws {
+        let agent = ScriptedAgent([[.hang], []])
+        try SessionsBench.with("end", agent: agent) { bench in
+            let (_, channel, _) = try open(bench)
+            try channel.send(.prompt(.init(text: "one")))
+            try channel.send(.prompt(.init(text: "two")))
+            let registry = bench.registry
+            try bench.run { await registry.shutDown() }
+            try bench.settle()
+            #expect(try channel.take().receipts.last?.result == .interrupted)
+            try channel.send(.prompt(.init(text: "three")))
+            #expect(try channel.take().errors.map(\.code) == [.daemonRestarting])
+            bench.kill(seed: 7)
+            try bench.restart()
+            try bench.settle()
+            let begun = agent.deeds.compactMap { if case .began(_, let text) = $0 { text } else { nil } }
+            #expect(begun == ["one", "two"])
+        }
+    }
+}

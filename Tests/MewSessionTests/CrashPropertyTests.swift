@@ -1,0 +1,177 @@
+import MewBase
+import MewSession
+import MewSim
+import MewTestSupport
+import MewWire
+import Testing
+
+// Random operations of three devices and an agent, with crashes between steps and crashes that lose a step. Laws, after every
+// step: what a client received is stored, unchanged (that numbers have no holes is checked by the store itself); no turn begins
+// twice. At the end: every prompt that got a receipt has exactly one result.
+
+@Suite("random operations and crashes")
+struct CrashPropertyTests {
+    @Test("200 seeds: nothing that was told is lost, nothing runs twice", arguments: 0..<20)
+    func seeds(block: Int) {
+        for seed in (block * 10)..<(block * 10 + 10) {
+            var run = Run(seed: UInt64(seed))
+            run.go(steps: 80)
+        }
+    }
+
+    private struct Run {
+        let seed: UInt64
+        var random: SeededGenerator
+        var bench: CoreBench
+        var clients: [ClientID] = []
+        var turnsBegun: [TurnID] = []
+        var results: [OperationID: [TurnResult]] = [:]
+        var accepted: Set<OperationID> = []
+        var openPart: Part?
+
+        init(seed: UInt64) {
+            self.seed = seed
+            random = SeededGenerator(seed: seed)
+            bench = CoreBench(seed: seed)
+        }
+
+        mutating func go(steps: Int) {
+            for _ in 0..<steps {
+                step()
+                check()
+            }
+            drain()
+            check()
+            finish()
+        }
+
+        // MARK: - Steps
+
+        mutating func step() {
+            switch random.below(20) {
+            case 0, 1: attach()
+            case 2: detach()
+            case 3...6: prompt()
+            case 7: bench.send(.guide(.init(text: "g\(random.below(100))")), from: someone())
+            case 8...12: agentSpeaks()
+            case 13: agentAsks()
+            case 14, 15: answer()
+            case 16: endTurn()
+            case 17: cancel()
+            case 18: crash()
+            default: loseAStep()
+            }
+        }
+
+        mutating func attach() {
+            let isNative = random.below(3) > 0
+            clients.append(
+                bench.attach(
+                    isNative ? .native : .stock, kind: isNative ? .cli : .mobile, device: UInt8(1 + random.below(3))))
+        }
+
+        mutating func detach() {
+            guard !clients.isEmpty else { return }
+            bench.detach(clients.remove(at: Int(random.below(UInt64(clients.count)))))
+        }
+
+        mutating func someone() -> ClientID {
+            if clients.isEmpty { attach() }
+            return clients[Int(random.below(UInt64(clients.count)))]
+        }
+
+        mutating func prompt() {
+            let client = someone()
+            bench.send(.prompt(.init(text: "p\(random.below(1_000))")), from: client)
+        }
+
+        mutating func agentSpeaks() {
+            guard bench.core.record.turn != nil else { return }
+            if let part = openPart, random.below(3) > 0 {
+                bench.emit(.provider(.partDelta(.init(partID: part.id, delta: "w\(random.below(100)) "))))
+                return
+            }
+            let part = Part(
+                id: PartID(bench.ids.next(milliseconds: 1)), messageID: MessageID(bench.ids.next(milliseconds: 1)),
+                session: ULID(high: 0, low: 0), content: .text(.init(text: "")))
+            openPart = part
+            bench.emit(.provider(.partStart(part)))
+        }
+
+        mutating func agentAsks() {
+            guard bench.core.record.turn != nil else { return }
+            bench.call(.permission(.init(toolName: "bash", input: [:], call: "c", sensitivity: .dangerous)))
+        }
+
+        mutating func answer() {
+            guard let entry = bench.core.desk.open.first else { return }
+            bench.answer(entry.request, .permission(random.below(2) == 0 ? .allowOnce : .deny), from: someone())
+        }
+
+        mutating func endTurn() {
+            guard bench.core.record.turn != nil else { return }
+            openPart = nil
+            bench.endTurn(bench.core.record.turn?.isCancelling == true ? .cancelled : .completed)
+        }
+
+        mutating func cancel() {
+            guard let turn = bench.core.record.turn else { return }
+            bench.send(.cancel(.init(turnID: turn.id)), from: someone())
+        }
+
+        mutating func crash() {
+            harvest()
+            bench.crash()
+            (clients, openPart) = ([], nil)
+        }
+
+        mutating func loseAStep() {
+            harvest()
+            let client = someone()
+            harvest()
+            guard let sender = bench.clients[client] else { return }
+            bench.lose(
+                .request(
+                    ClientRequest(
+                        .prompt(.init(text: "lost")), client: client, link: sender.link, by: sender.by,
+                        operation: nil)))
+            (clients, openPart) = ([], nil)
+        }
+
+        // MARK: - Laws
+
+        mutating func harvest() {
+            for client in clients {
+                for frame in bench.takeFrames(client) {
+                    guard let sequence = frame.sequence else { continue }
+                    #expect(frame.message == bench.storedEvent(sequence), "seed \(seed): event \(sequence) lost")
+                }
+            }
+            for receipt in bench.takeReceipts() {
+                if receipt.turnID != nil, receipt.state == .stored { accepted.insert(receipt.operation) }
+                if let result = receipt.result { results[receipt.operation, default: []].append(result) }
+            }
+        }
+
+        mutating func check() {
+            harvest()
+            let begun = bench.startedTurns.map(\.turn)
+            #expect(Set(begun).count == begun.count, "seed \(seed): a turn began twice")
+        }
+
+        mutating func drain() {
+            var rounds = 0
+            while bench.core.record.turn != nil, rounds < 200 {
+                endTurn()
+                rounds += 1
+            }
+        }
+
+        mutating func finish() {
+            #expect(bench.core.isAtRest || !clients.isEmpty, "seed \(seed): work is left")
+            for operation in accepted {
+                #expect(results[operation]?.count == 1, "seed \(seed): \(results[operation] ?? []) for a prompt")
+            }
+        }
+    }
+}

@@ -1,0 +1,359 @@
+import CSQLite
+import Glibc
+import MewBase
+import MewLoop
+import MewSession
+import MewStore
+import MewTestSupport
+import MewWire
+import Synchronization
+import Testing
+
+@Suite("what the store keeps and what it refuses")
+struct StoreTests {
+    private func with(_ label: String, _ body: (SQLiteStore, Fixture) async throws -> Void) async throws {
+        let fixture = try Fixture(label)
+        let store = try await fixture.open()
+        try await body(store, fixture)
+        await store.close()
+        fixture.end()
+    }
+
+    @Test("an event that does not follow the last one is refused, and nothing of its commit is kept")
+    func contradiction() async throws {
+        try await with("contradiction") { store, _ in
+            try await store.commit([Fixture.row(Fixture.session), Fixture.event(1)])
+            for number in [1, 3] as [UInt64] {
+                await #expect(throws: StoreError.self) {
+                    try await store.commit([Fixture.message(0, "m"), Fixture.event(number)])
+                }
+            }
+            await #expect(throws: StoreError.self) { try await store.commit([Fixture.event(1, of: Fixture.other)]) }
+            let stored = try #require(try await store.load(Fixture.session, limits: Fixture.everything))
+            #expect(stored.headSequence == .first && stored.messageCount == 0)
+            try await store.commit([Fixture.event(2)])
+        }
+    }
+
+    @Test("a commit that contradicts takes down nobody who was written with it")
+    func contradictionAlone() async throws {
+        try await with("alone") { store, _ in
+            try await store.commit([Fixture.row(Fixture.session), Fixture.row(Fixture.other)])
+            let bad = Task { try await store.commit([Fixture.event(7)]) }
+            try await store.commit([Fixture.event(1, of: Fixture.other)])
+            await #expect(throws: StoreError.self) { try await bad.value }
+            #expect(
+                try await store.load(Fixture.other, limits: Fixture.everything)?.headSequence == .first)
+        }
+    }
+
+    @Test("at least 10,000 events are kept, older ones go in steps of a thousand")
+    func retention() async throws {
+        try await with("retention") { store, _ in
+            try await store.commit([Fixture.row(Fixture.session)])
+            for start in stride(from: 1, through: 12_000, by: 1_000) {
+                try await store.commit((start..<start + 1_000).map { Fixture.event(UInt64($0), body: "e") })
+            }
+            let stored = try #require(try await store.load(Fixture.session, limits: Fixture.everything))
+            #expect(stored.headSequence == SequenceNumber(12_000))
+            #expect(stored.events.count == 10_000)
+            #expect(stored.events.first?.sequence == SequenceNumber(2_001))
+        }
+    }
+
+    @Test("loading takes the newest of events and messages within its limits")
+    func limits() async throws {
+        try await with("limits") { store, _ in
+            try await store.commit([Fixture.row(Fixture.session)])
+            try await store.commit(
+                (1...50).map { Fixture.event($0, body: String(repeating: "e", count: 10)) }
+                    + (0..<50).map { Fixture.message($0, String(repeating: "m", count: 10)) })
+            let limits = LoadLimits(events: 20, eventBytes: 155, messages: 7, messageBytes: 1_000)
+            let stored = try #require(try await store.load(Fixture.session, limits: limits))
+            #expect(stored.events.map(\.sequence.rawValue) == Array(36...50))
+            #expect(stored.messages.map(\.position) == Array(43..<50))
+            #expect(stored.messageCount == 50 && stored.lostEvents == 0)
+            let page = try await store.messages(of: Fixture.session, before: 10, limit: 24, maxBytes: 35)
+            #expect(page.map(\.position) == [7, 8, 9])
+            let huge = try await store.messages(of: Fixture.session, before: 10, limit: 24, maxBytes: 1)
+            #expect(huge.map(\.position) == [9])
+        }
+    }
+
+    @Test("deleting a session takes everything of it but its receipts")
+    func deletion() async throws {
+        try await with("deletion") { store, _ in
+            let process = ProcessRow(
+                session: Fixture.session, process: AgentProcess(number: 1, startTicks: 2, bootID: "b"))
+            try await store.commit([
+                Fixture.row(Fixture.session), Fixture.event(1), Fixture.message(0, "m"), .startProcess(process),
+                .putRequest(Fixture.session, RequestRow(id: .text("r"), body: [1], isOpen: true)),
+                .putWork(Fixture.session, WorkRow(number: 1, body: [1])),
+                Fixture.receipt(1, staysWith: Fixture.session),
+            ])
+            #expect(try await store.processes() == [process])
+            try await store.commit([.deleteSession(Fixture.session)])
+            #expect(try await store.load(Fixture.session, limits: Fixture.everything) == nil)
+            #expect(try await store.processes().isEmpty)
+            let receipt = try #require(try await store.receipt(Fixture.operation(1), of: Fixture.device))
+            #expect(receipt.staysWithSession == nil)
+            try await store.commit([Fixture.row(Fixture.session), Fixture.event(1)])
+        }
+    }
+
+    @Test("a second process of a session is a contradiction")
+    func processes() async throws {
+        try await with("processes") { store, _ in
+            let one = ProcessRow(
+                session: Fixture.session, process: AgentProcess(number: 1, startTicks: 2, bootID: "b"))
+            try await store.commit([Fixture.row(Fixture.session), .startProcess(one)])
+            await #expect(throws: StoreError.self) { try await store.commit([.startProcess(one)]) }
+            try await store.commit([.endProcess(Fixture.session), .startProcess(one)])
+        }
+    }
+
+    @Test("receipts: 10,000 of a device are kept and the highest that went is remembered; those of sessions stay")
+    func receipts() async throws {
+        try await with("receipts") { store, _ in
+            try await store.commit([Fixture.row(Fixture.session), Fixture.receipt(1, staysWith: Fixture.session)])
+            for start in stride(from: 2, through: 10_500, by: 500) {
+                try await store.commit(
+                    (start..<start + 500).map { Fixture.receipt(UInt64($0), at: Int64($0)) })
+            }
+            let bounds = try await store.operationBounds(of: Fixture.device)
+            let evicted = try #require(bounds.highestEvicted)
+            #expect(bounds.highest == Fixture.operation(10_501))
+            #expect(evicted >= Fixture.operation(2) && evicted < Fixture.operation(600))
+            #expect(try await store.receipt(evicted, of: Fixture.device) == nil)
+            #expect(try await store.receipt(OperationID(evicted.ulid.successor), of: Fixture.device) != nil)
+            #expect(try await store.receipt(Fixture.operation(1), of: Fixture.device) != nil)
+        }
+    }
+
+    @Test("receipts of 30 days are kept, one millisecond older ones are not")
+    func age() async throws {
+        try await with("age") { store, _ in
+            let days = Int64(30 * 86_400_000)
+            try await store.commit([Fixture.receipt(1, at: 999), Fixture.receipt(2, at: 1_000)])
+            try await store.prune(now: WallTime(milliseconds: days + 1_000))
+            #expect(try await store.receipt(Fixture.operation(1), of: Fixture.device) == nil)
+            #expect(try await store.receipt(Fixture.operation(2), of: Fixture.device) != nil)
+            #expect(
+                try await store.operationBounds(of: Fixture.device).highestEvicted == Fixture.operation(1))
+        }
+    }
+
+    @Test("devices, groups and settings come back as they were put")
+    func rest() async throws {
+        try await with("rest") { store, _ in
+            let device = DeviceRow(
+                node: Fixture.device, name: "Ünïcode\u{0}name", scope: .collaborate,
+                pairedAt: WallTime(milliseconds: 1), revokedAt: WallTime(milliseconds: 2), revokeReason: "lost",
+                spentToken: [9, 9])
+            let group = GroupRow(id: "grp_1", name: "Work", color: nil, order: 3)
+            try await store.commit([
+                .putDevice(device), .putGroup(group), .putSetting("a.x", "1"), .putSetting("a.y", "2"),
+                .putSetting("b", "3"),
+            ])
+            #expect(try await store.devices() == [device])
+            #expect(try await store.groups() == [group])
+            #expect(try await store.settings(under: "a.") == ["a.x": "1", "a.y": "2"])
+            try await store.commit([.deleteDevice(Fixture.device), .deleteGroup("grp_1"), .putSetting("b", nil)])
+            #expect(try await store.devices().isEmpty)
+            #expect(try await store.setting("b") == nil)
+        }
+    }
+
+    @Test("a full disk: commits fail as not saved, reads go on, and it recovers by itself")
+    func fullDisk() async throws {
+        try await with("full") { store, fixture in
+            try await store.commit([Fixture.row(Fixture.session), Fixture.event(1)])
+            fixture.disk.limitRoom(to: 0)
+            await #expect(throws: StoreError.self) { try await store.commit([Fixture.event(2)]) }
+            let full = await store.saving()
+            #expect(!full.isSaving && full.reason != nil)
+            await #expect(throws: StoreError.self) { try await store.commit([Fixture.event(2)]) }
+            #expect(
+                try await store.load(Fixture.session, limits: Fixture.everything)?.headSequence == .first)
+            fixture.disk.limitRoom(to: nil)
+            #expect(await store.savingChanged(from: full) == .saving)
+            try await store.commit([Fixture.event(2)])
+        }
+    }
+
+    @Test("whoever waits for a change of the saving state can be cancelled")
+    func cancelledObserver() async throws {
+        try await with("observer") { store, fixture in
+            let waiting = fixture.loop.spawn { await store.savingChanged(from: .saving) }
+            waiting.cancel()
+            #expect(await waiting.value == .saving)
+        }
+    }
+
+    @Test("after closing, everything fails as closed")
+    func closed() async throws {
+        let fixture = try Fixture("closed")
+        defer { fixture.end() }
+        let store = try await fixture.open()
+        await store.close()
+        await store.close()
+        await #expect(throws: StoreError.closed) { try await store.commit([Fixture.row(Fixture.session)]) }
+        await #expect(throws: StoreError.closed) { _ = try await store.sessions() }
+    }
+}
+
+/// Notes the names of what was told.
+private final class Log: DiagnosticSink {
+    private let state = Mutex<[String]>([])
+    var names: [String] { state.withLock { $0 } }
+
+    func wants(_ level: Diagnostic.Level) -> Bool { true }
+    func record(_ diagnostic: Diagnostic) { state.withLock { $0.append(diagnostic.name) } }
+}
+
+@Suite("the database file")
+struct DatabaseFileTests {
+    private func withDirectory(
+        _ body: (ScratchDirectory, EventLoop) async throws -> Void
+    ) async throws {
+        let directory = ScratchDirectory()
+        let loop = try BlockingLoop(name: "file-test")
+        defer { loop.stop() }
+        try await body(directory, loop)
+    }
+
+    private func execute(_ sql: String, _ path: String) {
+        var handle: OpaquePointer?
+        #expect(sqlite3_open(path, &handle) == SQLITE_OK)
+        #expect(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
+        sqlite3_close(handle)
+    }
+
+    @Test("only its owner may read the file and its log")
+    func mode() async throws {
+        try await withDirectory { directory, loop in
+            let store = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            try await store.commit([Fixture.row(Fixture.session)])
+            for name in ["mew.db", "mew.db-wal"] {
+                var info = stat()
+                #expect(stat(directory(name), &info) == 0)
+                #expect(info.st_mode & 0o777 == 0o600, "\(name)")
+            }
+            await store.close()
+        }
+    }
+
+    @Test("a second daemon on the same file is refused as locked")
+    func locked() async throws {
+        try await withDirectory { directory, loop in
+            let store = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            let other = try BlockingLoop(name: "second")
+            defer { other.stop() }
+            await #expect(throws: StoreError.locked) {
+                _ = try await SQLiteStore.open(path: directory("mew.db"), on: other)
+            }
+            await store.close()
+        }
+    }
+
+    @Test("a file of a newer program is refused by its number, and left as it is")
+    func newer() async throws {
+        try await withDirectory { directory, loop in
+            let store = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            try await store.commit([Fixture.row(Fixture.session)])
+            await store.close()
+            execute("PRAGMA user_version=99", directory("mew.db"))
+            await #expect(throws: StoreError.newerSchema(found: 99, known: 1)) {
+                _ = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            }
+            execute("PRAGMA user_version=1", directory("mew.db"))
+            let again = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            #expect(try await again.sessions().count == 1)
+            await again.close()
+        }
+    }
+
+    @Test("a database of another program, and a directory that cannot be written")
+    func foreign() async throws {
+        try await withDirectory { directory, loop in
+            execute("CREATE TABLE theirs(x)", directory("theirs.db"))
+            await #expect(throws: StoreError.self) {
+                _ = try await SQLiteStore.open(path: directory("theirs.db"), on: loop)
+            }
+            execute("SELECT x FROM theirs", directory("theirs.db"))
+            await #expect(throws: StoreError.readOnly(path: "/proc/none/mew.db")) {
+                _ = try await SQLiteStore.open(path: "/proc/none/mew.db", on: loop)
+            }
+        }
+    }
+
+    @Test("one bad record costs one record: the others are there, and the session starts a new epoch")
+    func badRecord() async throws {
+        try await withDirectory { directory, loop in
+            let store = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            try await store.commit([Fixture.row(Fixture.session), Fixture.row(Fixture.other)])
+            try await store.commit((1...9).map { Fixture.event($0) } + [Fixture.event(1, of: Fixture.other)])
+            try await store.commit([Fixture.message(0, "zero"), Fixture.message(1, "one")])
+            await store.close()
+            execute("UPDATE events SET body=x'00' WHERE seq=5", directory("mew.db"))
+            execute("UPDATE messages SET body=x'00' WHERE position=0", directory("mew.db"))
+            let again = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            let stored = try #require(try await again.load(Fixture.session, limits: Fixture.everything))
+            #expect(stored.events.map(\.sequence.rawValue) == [6, 7, 8, 9])
+            #expect(stored.lostEvents == 1 && stored.isSuspect)
+            #expect(stored.messages.map(\.position) == [1] && stored.messageCount == 2)
+            let healthy = try #require(try await again.load(Fixture.other, limits: Fixture.everything))
+            #expect(!healthy.isSuspect && healthy.events.count == 1)
+            await again.close()
+        }
+    }
+
+    @Test("a damaged file is repaired: the readable is kept, the damaged file put aside, every session suspect")
+    func repair() async throws {
+        try await withDirectory { directory, loop in
+            let path = directory("mew.db")
+            let store = try await SQLiteStore.open(path: path, on: loop)
+            let sessions = (0..<20).map { SessionID("sess_\($0)")! }
+            for session in sessions {
+                try await store.commit([Fixture.row(session)])
+                try await store.commit(
+                    (1...50).map { Fixture.event($0, of: session, body: String(repeating: "x", count: 300)) })
+            }
+            await store.close()
+            try damage(path)
+            let log = Log()
+            let again = try await SQLiteStore.open(path: path, on: loop, diagnostics: log)
+            #expect(log.names.contains("repaired"))
+            #expect(access(path + ".damaged-1", F_OK) == 0)
+            let kept = try await again.sessions().map(\.id)
+            #expect(kept.count >= 15)
+            var events = 0
+            for session in kept {
+                let stored = try #require(try await again.load(session, limits: Fixture.everything))
+                #expect(stored.isSuspect)
+                events += stored.events.count
+                try await again.commit([
+                    Fixture.row(session),
+                    Fixture.event(stored.headSequence.next.rawValue, of: session),
+                ])
+                #expect(try await again.load(session, limits: Fixture.everything)?.isSuspect == (stored.lostEvents > 0))
+            }
+            #expect(events > 500)
+            await again.close()
+        }
+    }
+
+    /// Overwrites one page in the middle of the events, and the mark of a clean end.
+    private func damage(_ path: String) throws {
+        execute("INSERT INTO settings(name, value) VALUES('store.open', '1')", path)
+        execute("PRAGMA wal_checkpoint(TRUNCATE)", path)
+        let file = open(path, O_RDWR)
+        #expect(file >= 0)
+        var info = stat()
+        fstat(file, &info)
+        let page = [UInt8](repeating: 0xa5, count: 4_096)
+        let middle = (Int(info.st_size) / 4_096 / 2) * 4_096
+        #expect(pwrite(file, page, page.count, middle) == page.count)
+        close(file)
+    }
+}
