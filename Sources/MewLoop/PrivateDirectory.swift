@@ -149,6 +149,8 @@ package final class FileLock: Sendable {
     }
 
     deinit {
+        // Closing alone is not enough: a child process between its fork and its exec still has the same open file.
+        flock(descriptor, LOCK_UN)
         close(descriptor)
     }
 }

@@ -30,19 +30,19 @@ extension ScratchDirectory {
 final class Swapper: Sendable {
     private let target: String
     private let link: String
-    private let done = Atomic(false)
+    private let isEnough = Atomic(false)
 
-    var isDone: Bool { done.load(ordering: .acquiring) }
+    func stop() { isEnough.store(true, ordering: .releasing) }
 
     init(_ target: String, _ link: String) {
         self.target = target
         self.link = link
     }
 
-    func run(count: Int) -> Set<String> {
-        defer { done.store(true, ordering: .releasing) }
+    /// Swaps until it is stopped.
+    func run() -> Set<String> {
         let aside = target + "-aside"
-        for _ in 0..<count {
+        while !isEnough.load(ordering: .acquiring) {
             let failed = rename(target, aside) + rename(link, target) + rename(target, link) + rename(aside, target)
             guard failed == 0 else { return ["the swap failed"] }
         }
