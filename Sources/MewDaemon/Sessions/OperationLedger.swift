@@ -53,18 +53,20 @@ final class OperationLedger: Sendable {
 
     /// The receipt is on the disk.
     func record(_ receipt: DaemonMessage.Receipt, for key: OperationKey) {
-        state.withLock { state -> [CheckedContinuation<Void, Never>] in
+        let waiters = state.withLock { state in
             state.ledger.record(receipt, for: key)
             return state.takeWaiters(for: key)
-        }.forEach { $0.resume() }
+        }
+        for waiter in waiters { waiter.resume() }
     }
 
     /// Nothing was saved.
     func abandon(_ key: OperationKey) {
-        state.withLock { state -> [CheckedContinuation<Void, Never>] in
+        let waiters = state.withLock { state in
             state.ledger.abandon(key)
             return state.takeWaiters(for: key)
-        }.forEach { $0.resume() }
+        }
+        for waiter in waiters { waiter.resume() }
     }
 
     /// What became of an operation; nil when it was never stored. Waits while it is under way.

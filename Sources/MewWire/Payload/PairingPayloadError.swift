@@ -21,7 +21,10 @@ public enum PairingPayloadError: Error, Hashable, Sendable, CustomStringConverti
     /// The sentence says what is wrong with the part.
     case part(Part, String)
 
-    public enum Surroundings: Hashable, Sendable { case command, quotes, label(String), severalWords }
+    public enum Surroundings: Hashable, Sendable {
+        case command, quotes, severalWords
+        case label(String)
+    }
 
     public var description: String {
         switch self {
