@@ -140,6 +140,8 @@ struct NearestMatchTests {
     func boundary() {
         #expect(nearestMatch(to: "sexxions", among: ["sessions"]) == "sessions")
         #expect(nearestMatch(to: "sexxioxx", among: ["sessions"]) == nil)
+        #expect(nearestMatch(to: "pear", among: ["pair"]) == "pair")
+        #expect(nearestMatch(to: "pan", among: ["set"]) == nil)
     }
 
     @Test("the beginning of exactly one candidate is enough")

@@ -107,19 +107,15 @@ public final class Feed<Element: Sendable>: AsyncSequence, Sendable {
 
     /// Nil when the feed has ended and is drained, or the reading task is cancelled.
     public func next() async -> Element? {
-        let (element, sender) = take()
-        sender?.resume(returning: true)
-        if let element { return element }
-        return await withTaskCancellationHandler {
+        await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let (element, ends) = state.withLock { state -> (Element?, Bool) in
-                    if let element = state.pop() { return (element, true) }
-                    if state.isFinished || Task.isCancelled { return (nil, true) }
-                    precondition(state.reader == nil, "a feed has one reader")
-                    state.reader = continuation
-                    return (nil, false)
+                let (outcome, sender) = state.withLock { state in Self.take(from: &state, for: continuation) }
+                sender?.resume(returning: true)
+                switch outcome {
+                case .element(let element): continuation.resume(returning: element)
+                case .ended: continuation.resume(returning: nil)
+                case .waiting: break
                 }
-                if ends { continuation.resume(returning: element) }
             }
         } onCancel: {
             let reader = state.withLock { state in
@@ -130,12 +126,25 @@ public final class Feed<Element: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    private func take() -> (Element?, CheckedContinuation<Bool, Never>?) {
-        state.withLock { state in
-            guard let element = state.pop() else { return (nil, nil) }
+    private enum Taken {
+        case element(Element)
+        case ended
+        /// The continuation is kept.
+        case waiting
+    }
+
+    /// Whoever takes an element out lets one sender in: in one step, or a sender would sleep beside an empty buffer.
+    private static func take(
+        from state: inout State, for reader: CheckedContinuation<Element?, Never>
+    ) -> (Taken, CheckedContinuation<Bool, Never>?) {
+        if let element = state.pop() {
             let sender = state.senders.first?.key
-            return (element, sender.flatMap { state.senders.removeValue(forKey: $0) })
+            return (.element(element), sender.flatMap { state.senders.removeValue(forKey: $0) })
         }
+        if state.isFinished || Task.isCancelled { return (.ended, nil) }
+        precondition(state.reader == nil, "a feed has one reader")
+        state.reader = reader
+        return (.waiting, nil)
     }
 
     /// Ends the feed: what is in it can still be read; senders are let go. Idempotent.

@@ -21,15 +21,16 @@ final class Gate: Sendable {
     /// An open gate closes too: from then on nobody passes.
     func close() { settle(.closed) }
 
+    /// Nobody is resumed under the lock: cancelling holds the lock of the task and then takes ours.
     private func settle(_ final: State) {
-        guarded.withLock { guarded in
-            if case .closed = guarded.state { return }
-            if case .waiting(let waiters) = guarded.state {
-                let isOpen = if case .open = final { true } else { false }
-                for (_, waiter) in waiters.sorted(by: { $0.key < $1.key }) { waiter.resume(returning: isOpen) }
-            }
-            guarded.state = final
+        let waiters = guarded.withLock { guarded -> [Int: CheckedContinuation<Bool, Never>] in
+            if case .closed = guarded.state { return [:] }
+            defer { guarded.state = final }
+            if case .waiting(let waiters) = guarded.state { return waiters }
+            return [:]
         }
+        let isOpen = if case .open = final { true } else { false }
+        for (_, waiter) in waiters.sorted(by: { $0.key < $1.key }) { waiter.resume(returning: isOpen) }
     }
 
     /// False when it is closed, or the task cancelled. As many may wait as channels may (`Admission.waitingChannels`).
@@ -40,23 +41,26 @@ final class Gate: Sendable {
         }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
-                guarded.withLock { guarded in
+                let now = guarded.withLock { guarded -> Bool? in
                     switch guarded.state {
-                    case .open: waiter.resume(returning: true)
-                    case .closed: waiter.resume(returning: false)
+                    case .open: return true
+                    case .closed: return false
                     case .waiting(var waiters):
-                        guard !Task.isCancelled else { return waiter.resume(returning: false) }
+                        guard !Task.isCancelled else { return false }
                         waiters[ticket] = waiter
                         guarded.state = .waiting(waiters)
+                        return nil
                     }
                 }
+                if let now { waiter.resume(returning: now) }
             }
         } onCancel: {
-            guarded.withLock { guarded in
-                guard case .waiting(var waiters) = guarded.state else { return }
-                waiters.removeValue(forKey: ticket)?.resume(returning: false)
-                guarded.state = .waiting(waiters)
+            let waiter = guarded.withLock { guarded -> CheckedContinuation<Bool, Never>? in
+                guard case .waiting(var waiters) = guarded.state else { return nil }
+                defer { guarded.state = .waiting(waiters) }
+                return waiters.removeValue(forKey: ticket)
             }
+            waiter?.resume(returning: false)
         }
     }
 }

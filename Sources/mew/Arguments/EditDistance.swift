@@ -20,13 +20,14 @@ func editDistance(_ left: String, _ right: String) -> Int {
 }
 
 /// The candidate nearest to `word`, when it is near enough to be what was meant: at most a third of the longer word's
-/// characters differ (at least one may), or the word is the beginning of exactly one candidate.
+/// characters differ (one may in short words, two from four letters on), or the word is the beginning of exactly one
+/// candidate.
 func nearestMatch(to word: String, among candidates: [String]) -> String? {
     let word = String(word.lowercased().prefix(64))  // quadratic work: bound it
     let beginnings = candidates.filter { $0.lowercased().hasPrefix(word) }
     if word.count >= 2, beginnings.count == 1 { return beginnings.first }
     let measured = candidates.map { (candidate: $0, distance: editDistance(word, String($0.lowercased().prefix(64)))) }
     guard let nearest = measured.min(by: { $0.distance < $1.distance }) else { return nil }
-    let allowed = max(1, max(word.count, nearest.candidate.count) / 3)
+    let allowed = max(word.count < 4 ? 1 : 2, max(word.count, nearest.candidate.count) / 3)
     return nearest.distance <= allowed ? nearest.candidate : nil
 }

@@ -6,7 +6,7 @@ import MewWire
 extension Command {
     private static let operation = Positional<String>(
         "OP", "an operation: its number in the list, or the last characters of its ID", read: Readers.text("OP"))
-    private static let check = Flag("check", "ask the daemon what became of it")
+    private static let check = Flag("check", "ask the daemon what became of it (without OP: of all)")
     private static let drop = Flag("drop", "forget it; one the daemon never stored is killed there first")
 
     static let ops = Command(
@@ -33,8 +33,12 @@ extension Command {
             show(mine, records.registry, invocation.context)
             return .ok
         }
+        if invocation[operation] == nil, invocation[check], !invocation[drop] {
+            try await check(mine, command, target)
+            return .ok
+        }
         let chosen = try choose(invocation[operation], mine, text)
-        if invocation[check] { try await check(chosen, command, target) }
+        if invocation[check] { try await check([chosen], command, target) }
         if invocation[drop] { try await drop(chosen, command, target) }
         return .ok
     }
@@ -53,12 +57,14 @@ extension Command {
     }
 
     private static func check(
-        _ operation: MewClient.Operation, _ command: ClientCommand, _ target: ClientCommand.Target
+        _ operations: [MewClient.Operation], _ command: ClientCommand, _ target: ClientCommand.Target
     ) async throws(CommandFailure) {
-        let checked = try await ask(operation, settle: false, command, target)
-        let output = command.context.output
-        output.json(row(checked, target.name))
-        output.line("\(checked.kind.rawValue): \(words(checked.state))")
+        guard !operations.isEmpty else { return command.context.output.line("Nothing is pending.") }
+        for operation in try await ask(operations, settle: false, command, target) {
+            command.context.output.json(row(operation, target.name))
+            command.context.output.line(
+                "…\(operation.id.description.suffix(6))  \(operation.kind.rawValue): \(words(operation.state))")
+        }
     }
 
     /// A drop that only forgot would leave a late original free to run.
@@ -66,7 +72,7 @@ extension Command {
         _ operation: MewClient.Operation, _ command: ClientCommand, _ target: ClientCommand.Target
     ) async throws(CommandFailure) {
         if operation.state == .unknown || operation.state == .sending {
-            _ = try await ask(operation, settle: true, command, target)
+            _ = try await ask([operation], settle: true, command, target)
         }
         do throws(ClientStoreError) {
             try await command.store.update { records throws(ClientStoreError) in _ = records.drop(operation.id) }
@@ -78,13 +84,12 @@ extension Command {
     }
 
     private static func ask(
-        _ operation: MewClient.Operation, settle: Bool, _ command: ClientCommand, _ target: ClientCommand.Target
-    ) async throws(CommandFailure) -> MewClient.Operation {
+        _ operations: [MewClient.Operation], settle: Bool, _ command: ClientCommand, _ target: ClientCommand.Target
+    ) async throws(CommandFailure) -> [MewClient.Operation] {
         try await command.connected(to: target) { daemon async throws(CommandFailure) in
-            let results = try await daemon.attempt("ask about the operation") { () async throws(ClientError) in
-                try await daemon.supervisor.check([operation], settle: settle)
+            try await daemon.attempt("ask about the operation") { () async throws(ClientError) in
+                try await daemon.supervisor.check(operations, settle: settle)
             }
-            return results.first ?? operation
         }
     }
 

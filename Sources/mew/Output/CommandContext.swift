@@ -35,7 +35,7 @@ extension CommandFailure {
     init(state error: SystemError, home: String) {
         let code: ErrorCode =
             switch error.kind {
-            case .readOnly, .permissionDenied: .directoryReadOnly
+            case .readOnly, .permissionDenied, .notFound, .notADirectory, .alreadyExists: .directoryReadOnly
             case .busy: .directoryLocked
             case .noSpace: .notSaved
             default: .internal

@@ -86,56 +86,56 @@ final class LoopbackConnection: Sendable {
     }
 
     private func announce(_ channel: LoopbackChannel) {
-        state.withLock { state in
-            if let acceptor = state.acceptor {
-                state.acceptor = nil
-                acceptor.resume(returning: channel)
-            } else if state.closures == nil {
+        let acceptor = state.withLock { state in
+            defer { state.acceptor = nil }
+            if state.acceptor == nil, state.closures == nil {
                 precondition(state.unaccepted.count < Self.maxUnaccepted, "nobody accepts channels")
                 state.unaccepted.append(channel)
             }
+            return state.acceptor
         }
+        acceptor?.resume(returning: channel)
     }
 
     func acceptChannel() async -> LoopbackChannel? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
-                state.withLock { state in
+                let now = state.withLock { state -> LoopbackChannel?? in
                     precondition(state.acceptor == nil, "channels have one acceptor")
-                    if !state.unaccepted.isEmpty {
-                        waiter.resume(returning: state.unaccepted.removeFirst())
-                    } else if state.closures != nil || Task.isCancelled {
-                        waiter.resume(returning: nil)
-                    } else {
-                        state.acceptor = waiter
-                    }
+                    if !state.unaccepted.isEmpty { return .some(state.unaccepted.removeFirst()) }
+                    if state.closures != nil || Task.isCancelled { return .some(nil) }
+                    state.acceptor = waiter
+                    return nil
                 }
+                if let now { waiter.resume(returning: now) }
             }
         } onCancel: {
-            state.withLock { state in
-                state.acceptor?.resume(returning: nil)
-                state.acceptor = nil
+            let acceptor = state.withLock { state in
+                defer { state.acceptor = nil }
+                return state.acceptor
             }
+            acceptor?.resume(returning: nil)
         }
     }
 
     // MARK: The end
 
     func end(by side: Side, _ closure: LinkClosure, peerSees peerClosure: LinkClosure) {
-        let opened = state.withLock { state -> [(near: LoopbackChannel, far: LoopbackChannel)] in
-            guard state.closures == nil else { return [] }
-            let closures =
+        let ended = state.withLock { state -> State? in
+            guard state.closures == nil else { return nil }
+            defer { (state.opened, state.acceptor, state.closeWaiters) = ([], nil, []) }
+            state.closures =
                 side == .dialler
                 ? Closures(dialler: closure, listener: peerClosure) : Closures(dialler: peerClosure, listener: closure)
-            state.closures = closures
-            state.acceptor?.resume(returning: nil)
-            state.acceptor = nil
-            for waiter in state.closeWaiters { waiter.continuation.resume(returning: closures.seen(from: waiter.side)) }
-            state.closeWaiters = []
-            defer { state.opened = [] }
-            return state.opened
+            return state
         }
-        for channel in opened {
+        guard let ended else { return }
+        // Not under the lock: cancelling takes the lock of the task first and ours second.
+        ended.acceptor?.resume(returning: nil)
+        for waiter in ended.closeWaiters {
+            waiter.continuation.resume(returning: waiter.side == side ? closure : peerClosure)
+        }
+        for channel in ended.opened {
             (side == .dialler ? channel.near : channel.far).linkClosed(closure, peerSees: peerClosure)
         }
     }
@@ -147,21 +147,19 @@ final class LoopbackConnection: Sendable {
         }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                state.withLock { state in
-                    if let closures = state.closures {
-                        continuation.resume(returning: closures.seen(from: side))
-                    } else if Task.isCancelled {
-                        continuation.resume(returning: nil)
-                    } else {
-                        state.closeWaiters.append(CloseWaiter(ticket: ticket, side: side, continuation: continuation))
-                    }
+                let now = state.withLock { state -> LinkClosure?? in
+                    if let closures = state.closures { return .some(closures.seen(from: side)) }
+                    if Task.isCancelled { return .some(nil) }
+                    state.closeWaiters.append(CloseWaiter(ticket: ticket, side: side, continuation: continuation))
+                    return nil
                 }
+                if let now { continuation.resume(returning: now) }
             }
         } onCancel: {
-            state.withLock { state in
-                guard let index = state.closeWaiters.firstIndex(where: { $0.ticket == ticket }) else { return }
-                state.closeWaiters.remove(at: index).continuation.resume(returning: nil)
+            let waiter = state.withLock { state in
+                state.closeWaiters.firstIndex { $0.ticket == ticket }.map { state.closeWaiters.remove(at: $0) }
             }
+            waiter?.continuation.resume(returning: nil)
         }
     }
 }

@@ -62,11 +62,12 @@ package final class LoopbackEndpoint: Dialer, LinkListener {
     /// Accepts nothing more; links that exist go on.
     package func stopListening() {
         network.unregister(self)
-        state.withLock { state in
+        let acceptor = state.withLock { state in
             state.isListening = false
-            state.acceptor?.resume(returning: nil)
-            state.acceptor = nil
+            defer { state.acceptor = nil }
+            return state.acceptor
         }
+        acceptor?.resume(returning: nil)
     }
 
     /// Breaks every link of this node, as a lost network does when the idle time-out has passed.
@@ -92,38 +93,36 @@ package final class LoopbackEndpoint: Dialer, LinkListener {
     }
 
     private func take(_ link: LoopbackLink) -> Bool {
-        state.withLock { state in
-            guard state.isListening, state.unaccepted.count < Self.maxUnaccepted else { return false }
+        let (isTaken, acceptor) = state.withLock { state -> (Bool, CheckedContinuation<(any IncomingLink)?, Never>?) in
+            guard state.isListening, state.unaccepted.count < Self.maxUnaccepted else { return (false, nil) }
             state.links.append(link)
-            if let acceptor = state.acceptor {
-                state.acceptor = nil
-                acceptor.resume(returning: link)
-            } else {
-                state.unaccepted.append(link)
-            }
-            return true
+            defer { state.acceptor = nil }
+            if state.acceptor == nil { state.unaccepted.append(link) }
+            return (true, state.acceptor)
         }
+        // Not under the lock: cancelling takes the lock of the task first and ours second.
+        acceptor?.resume(returning: link)
+        return isTaken
     }
 
     package func acceptLink() async -> (any IncomingLink)? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
-                state.withLock { state in
+                let now = state.withLock { state -> (any IncomingLink)?? in
                     precondition(state.acceptor == nil, "links have one acceptor")
-                    if !state.unaccepted.isEmpty {
-                        waiter.resume(returning: state.unaccepted.removeFirst())
-                    } else if !state.isListening || Task.isCancelled {
-                        waiter.resume(returning: nil)
-                    } else {
-                        state.acceptor = waiter
-                    }
+                    if !state.unaccepted.isEmpty { return .some(state.unaccepted.removeFirst()) }
+                    if !state.isListening || Task.isCancelled { return .some(nil) }
+                    state.acceptor = waiter
+                    return nil
                 }
+                if let now { waiter.resume(returning: now) }
             }
         } onCancel: {
-            state.withLock { state in
-                state.acceptor?.resume(returning: nil)
-                state.acceptor = nil
+            let acceptor = state.withLock { state in
+                defer { state.acceptor = nil }
+                return state.acceptor
             }
+            acceptor?.resume(returning: nil)
         }
     }
 }
