@@ -283,3 +283,36 @@ struct AttachTests {
         #expect(frames.map(\.message) == [.slashResult(.init(text: "unknown command /frobnicate"))])
     }
 }
+
+@Suite("a journal that lost its end")
+struct SuspectTests {
+    @Test("starts a new epoch, says what was lost, and gives nobody a replay of the old numbers")
+    func newEpoch() throws {
+        var bench = CoreBench()
+        let client = bench.attach(isNew: true)
+        bench.send(.prompt(.init(text: "x")), from: client)
+        bench.endTurn()
+        let old = bench.core.record.epoch
+        let whole = try #require(bench.world.load(CoreBench.session))
+        let damaged = StoredSession(
+            row: whole.row, events: [], headSequence: whole.headSequence, lostEvents: 3, isSuspect: true,
+            messages: whole.messages, messageCount: whole.messageCount, requests: whole.requests, work: whole.work)
+        var core = try SessionCore(
+            loading: damaged, offer: AgentOffer(models: [], personas: []), at: bench.moment)
+        #expect(core.record.epoch != old)
+        let laptop = AttachedClient(
+            id: ClientID(9), link: .native, by: By(node: CoreBench.node(1), name: "n", clientKind: .cli))
+        let step = core.handle(.attach(laptop, after: .first, epoch: old, isNew: false), at: bench.moment)
+        let ready = step.effects.compactMap { effect -> DaemonMessage.SessionReady? in
+            if case .send(let message, _) = effect, case .sessionReady(let ready) = message.message {
+                ready
+            } else {
+                nil
+            }
+        }
+        #expect(ready.map(\.resume) == [.snapshot] && ready.map(\.lost) == [3])
+        #expect(ready.map(\.headSequence) == [whole.headSequence])
+        // The new epoch is stored, so that the next load finds the same one.
+        #expect(step.writes.contains { if case .putSession = $0 { true } else { false } })
+    }
+}

@@ -395,6 +395,19 @@ struct TurnTests {
         #expect(bench.startedTurns.map(\.text) == ["one", "three"])
     }
 
+    @Test("a command that was under way when the daemon died is carried out again, and then the prompts behind it")
+    func crashInACommand() {
+        var bench = CoreBench()
+        let client = bench.attach(isNew: true)
+        bench.send(.slashCommand(.init(command: "/clear")), from: client)
+        bench.send(text("after"), from: client)
+        bench.crash()
+        #expect(bench.commands == [.forget, .forget])
+        #expect(bench.startedTurns.isEmpty)
+        bench.handle(.commandEnded(isDone: true))
+        #expect(bench.startedTurns.map(\.text) == ["after"])
+    }
+
     // MARK: - Processes
 
     @Test("one process per session: a second one is not recorded while the first may live, also after a crash")

@@ -19,8 +19,12 @@ typealias LoadOutcome = Result<SessionRunner, SessionFailure>
 extension SessionRegistry {
     /// The runner of a session; loads it when nobody has.
     func runner(for id: SessionID) async -> LoadOutcome {
+        guard !deleting.contains(id) else { return .failure(.unknown) }
         switch slots[id] {
-        case .loaded(let runner): return .success(runner)
+        case .loaded(let runner):
+            // It must not be put away between this and its use.
+            keep(runner)
+            return .success(runner)
         case .loading(let task): return await task.value
         case nil: break
         }
@@ -28,6 +32,10 @@ extension SessionRegistry {
         let task = environment.loop.spawn { [self] in await load(id) }
         slots[id] = .loading(task)
         return await task.value
+    }
+
+    private func keep(_ runner: SessionRunner) {
+        runner.assumeIsolated { $0.touch() }
     }
 
     private func load(_ id: SessionID) async -> LoadOutcome {
@@ -88,6 +96,9 @@ extension SessionRegistry {
 
     // MARK: - New sessions
 
+    /// Every session has a line in memory and in each list. People have hundreds.
+    private static let maxSessions = 10_000
+
     func makeSession(
         cwd: String?, group: GroupID?, agent name: String?, kind: ClientKind, _ request: ClientRequest,
         _ client: SessionClient
@@ -97,6 +108,10 @@ extension SessionRegistry {
         }
         guard group == nil || groups.contains(where: { $0.id == group }) else {
             return await refuse(request, .badInput, "session group not found", client)
+        }
+        guard listings.count < Self.maxSessions else {
+            return await refuse(
+                request, .busy, "there are \(Self.maxSessions) sessions; delete some that you do not need", client)
         }
         let place: SessionDirectory
         do {
@@ -140,19 +155,22 @@ extension SessionRegistry {
     // MARK: - Deleting
 
     /// Ends what runs, then erases. Nobody is told but by a new list: there is no message for it.
+    ///
+    /// Its channels end first, so that nothing starts between the end of the turn and the erasing. If the disk takes nothing,
+    /// the session is still there and can be attached to again.
     func deleteSession(_ id: SessionID, _ request: ClientRequest, _ client: SessionClient) async {
-        guard listings[id] != nil else {
+        guard listings[id] != nil, deleting.insert(id).inserted else {
             return await refuse(request, .unknownSession, "session not found", client)
         }
+        defer { deleting.remove(id) }
         var agent: (any AgentBackend)?
         if case .loaded(let runner) = slots[id] {
-            await runner.shutDown()
             agent = runner.agent
+            forget(runner)
+            await runner.shutDown()
         }
         guard await conclude(request, client, [.deleteSession(id)]) else { return }
         listings[id] = nil
-        if case .loaded(let runner) = slots[id] { forget(runner) }
-        slots[id] = nil
         await agent?.forget(id)
         broadcastLists()
     }

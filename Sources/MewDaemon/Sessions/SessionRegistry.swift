@@ -19,6 +19,8 @@ package actor SessionRegistry: SessionService {
     var slots: [SessionID: Slot] = [:]
     /// One line for each session there is.
     var listings: [SessionID: SessionInfo] = [:]
+    /// Sessions that are being erased: nobody may load them.
+    var deleting: Set<SessionID> = []
     var groups: [GroupRow] = []
     var pinnedProjects: Set<String> = []
     /// Which session each channel hears.

@@ -1,3 +1,4 @@
+import MewBase
 import MewLoop
 import MewSession
 import MewWire
@@ -16,6 +17,8 @@ extension SessionRunner {
     private func ended(_ end: SessionInput) {
         agentTask = nil
         submit(end)
+        for waiter in endWaiters.values { waiter.resume() }
+        endWaiters = [:]
     }
 
     func run(_ command: SessionCommand) {
@@ -44,12 +47,28 @@ extension SessionRunner {
         }
     }
 
-    /// Ends the turn as interrupted and waits for the agent to be gone.
+    /// Ends the turn as interrupted, and waits for the agent to be gone as long as a person would.
     func shutDown() async {
         await perform(.shutDown)
-        let task = agentTask
-        task?.cancel()
-        await task?.value
+        guard let agentTask else { return }
+        agentTask.cancel()
+        await agentEnded(within: Self.agentPatience)
+    }
+
+    /// An agent that does not stop by then is left to the next start, which ends what it recorded.
+    private static let agentPatience = Duration.seconds(5)
+
+    private func agentEnded(within time: Duration) async {
+        let loop = environment.loop
+        callNumber += 1
+        let number = callNumber
+        await withCheckedContinuation { waiter in
+            guard agentTask != nil else { return waiter.resume() }
+            endWaiters[number] = waiter
+            _ = loop.schedule(at: loop.now.advanced(by: time)) { [self] in
+                assumeIsolated { $0.endWaiters.removeValue(forKey: number)?.resume() }
+            }
+        }
     }
 }
 

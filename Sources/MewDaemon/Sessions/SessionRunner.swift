@@ -42,6 +42,8 @@ actor SessionRunner {
     var calls: [AgentCallID: CheckedContinuation<AgentReply, Never>] = [:]
     var callNumber: UInt64 = 0
     var agentTask: Task<Void, Never>?
+    /// Those who wait for the agent to be gone.
+    var endWaiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     /// When it was last of use to anybody.
     private(set) var lastUse: Instant
 
@@ -167,7 +169,7 @@ actor SessionRunner {
         }
         switch item.input {
         case .request(let request):
-            if case .cancel = request.message, let turn = core.record.turn { stopUnsaved(turn.id) }
+            if case .cancel = request.message, let turn = core.record.turn { return stopUnsaved(turn.id, item) }
             refuse(request, .notSaved, for: item.client)
             item.performed?.resume()
         case .agent, .turnEnded, .commandEnded, .recovered, .shutDown, .revoked:
@@ -178,15 +180,20 @@ actor SessionRunner {
         }
     }
 
-    /// The command that fills the disk can be ended although nothing can be recorded: nobody is told that it was cancelled, and
-    /// what it still says is dropped.
-    private func stopUnsaved(_ turn: TurnID) {
+    /// The command that fills the disk can be ended: it is told to stop at once, what it still says is dropped, and the cancel
+    /// itself waits for the disk with its receipt, because "not saved" would say that it had no effect.
+    private func stopUnsaved(_ turn: TurnID, _ cancel: Waiting) {
         agentTask?.cancel()
         held.removeAll { item in
             guard case .agent(let call, _, turn) = item.input else { return false }
             calls.removeValue(forKey: call)?.resume(returning: .failed(.cancelled))
             return true
         }
+        var cancel = cancel
+        // The channel must not wait with it.
+        cancel.performed?.resume()
+        cancel.performed = nil
+        held.append(cancel)
     }
 
     private func waitForDisk() {
@@ -244,6 +251,11 @@ actor SessionRunner {
     }
 
     // MARK: - Unloading
+
+    /// Somebody is about to use it.
+    func touch() {
+        lastUse = environment.loop.now
+    }
 
     /// True when forgetting it loses nothing: nobody listens, nothing runs, nothing waits.
     func isIdle(since deadline: Instant) -> Bool {

@@ -126,8 +126,8 @@ extension SessionCore {
         mustSave = true
     }
 
-    /// Names that are kept in the sum; more say nothing to anybody.
-    private static let maxChangedFiles = 1_000
+    /// Names that are kept in the sum. More say nothing to anybody, and all are written with every change of the session.
+    private static let maxChangedFiles = 200
 
     private mutating func add(_ changes: ChangeStats, _ moment: Moment) {
         var sum = record.changes ?? ChangeStats(added: 0, removed: 0, files: [])

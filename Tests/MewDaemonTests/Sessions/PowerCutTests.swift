@@ -17,7 +17,9 @@ import Testing
 struct PowerCutTests {
     @Test("200 seeds", arguments: 0..<20)
     func seeds(block: Int) throws {
-        for seed in (block * 10)..<(block * 10 + 10) { try killAndReturn(seed: UInt64(seed)) }
+        var interrupted = 0
+        for seed in (block * 10)..<(block * 10 + 10) { interrupted += try killAndReturn(seed: UInt64(seed)) }
+        #expect(interrupted > 0, "the power was never cut in the middle of a turn")
     }
 
     private static let script: [ScriptedAgent.Step] = [
@@ -26,7 +28,9 @@ struct PowerCutTests {
         .emit(.notice("two")), .emit(.notice("three")),
     ]
 
-    private func killAndReturn(seed: UInt64) throws {
+    /// Returns how many turns were interrupted.
+    private func killAndReturn(seed: UInt64) throws -> Int {
+        var interrupted = 0
         var random = SeededGenerator(seed: seed)
         let agent = ScriptedAgent(Array(repeating: Self.script, count: 12))
         try SessionsBench.with("kill", seed: seed, agent: agent) { bench in
@@ -41,12 +45,13 @@ struct PowerCutTests {
                 try client.comeBack(bench)
             }
             try bench.world.run(for: .seconds(10))
-            try client.finish(bench)
+            interrupted = try client.finish(bench)
             let begun = agent.deeds.compactMap { if case .began(let turn, _) = $0 { turn } else { nil } }
             #expect(Set(begun).count == begun.count, "seed \(seed): a turn began twice")
             let texts = agent.deeds.compactMap { if case .began(_, let text) = $0 { text } else { nil } }
             #expect(Set(texts).count == texts.count, "seed \(seed): a prompt ran twice: \(texts)")
         }
+        return interrupted
     }
 
     /// A client that keeps its operations until it knows what became of them.
@@ -102,13 +107,14 @@ struct PowerCutTests {
             for (operation, text) in pending { channel.post(.prompt(.init(text: text)), operation: operation) }
         }
 
-        mutating func finish(_ bench: SessionsBench) throws {
+        mutating func finish(_ bench: SessionsBench) throws -> Int {
             let control = try bench.client(.control)
             try control.send(.receiptQuery(.init(operations: pending.map(\.0), settle: false)))
             let receipts = try control.take().receipts
             #expect(receipts.map(\.state) == pending.map { _ in .done }, "seed \(seed): \(receipts.map(\.state))")
             #expect(receipts.allSatisfy { $0.result == .completed || $0.result == .interrupted }, "seed \(seed)")
             #expect(receipts.contains { $0.result == .completed }, "seed \(seed): nothing ever completed")
+            return receipts.count { $0.result == .interrupted }
         }
     }
 }

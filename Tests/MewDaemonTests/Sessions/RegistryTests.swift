@@ -330,4 +330,25 @@ struct RegistryTests {
             #expect(begun == ["one", "two"])
         }
     }
+
+    @Test("an agent that does not stop is waited for five seconds, and no longer")
+    func stubbornAgent() throws {
+        let gate = ScriptGate()
+        let deaf: [ScriptedAgent.Step] = [
+            .run { host throws(AgentHostError) in
+                // Waits in a task of its own, which the cancellation of the turn does not reach.
+                await Task { try? await gate.pass() }.value
+            }
+        ]
+        try SessionsBench.with("deaf", agent: ScriptedAgent([deaf])) { bench in
+            let (_, channel, _) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            let before = bench.world.now
+            let registry = bench.registry
+            try bench.run { await registry.shutDown() }
+            let waited = before.duration(to: bench.world.now)
+            #expect(waited >= .seconds(5) && waited < .seconds(6))
+            gate.open()
+        }
+    }
 }

@@ -71,6 +71,21 @@ struct SlowClientTests {
         }
     }
 
+    @Test("a control channel that does not read gets the lists again once it has read the rest")
+    func controlGap() throws {
+        try SessionsBench.with("control-gap", agent: ScriptedAgent([])) { bench in
+            let control = SessionClient(
+                id: ClientID(900), role: .control, node: CoreBench.node(2), name: "slow")
+            let registry = bench.registry
+            try bench.run {
+                await registry.add(control)
+                for _ in 0...ClientQueue.maxFrames { await registry.broadcast(.groupsChanged(.init(groups: []))) }
+            }
+            let kinds = try bench.run { await Self.drain(control, until: .groupList) }.map(\.message.kind)
+            #expect(kinds == [.sessionList, .groupList])
+        }
+    }
+
     /// Reads until nothing more is queued, or until a message of type `last` came.
     private static func drain(
         _ client: SessionClient, until last: DaemonMessage.Kind? = nil
