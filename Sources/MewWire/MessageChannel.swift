@@ -1,7 +1,8 @@
 /// An ordered, reliable channel of messages, each one JSON object as UTF-8 text (spec/mew-wire.md §1, spec/native-wire.md §1).
 ///
 /// The same for both ALPNs: WebSocket frames on a stock stream and length-prefixed frames on a native one look alike above
-/// this protocol. One reader and any number of writers; a whole message is never mixed with another.
+/// this protocol. One reader and any number of writers; a whole message is never mixed with another. Whoever holds a channel
+/// ends it, by `finish` or `reset`: one that nobody holds any more is reset, and what was not delivered is lost.
 public protocol MessageChannel: Sendable {
     /// The next message; nil when the peer ended its side cleanly.
     func receive() async throws(ChannelError) -> [UInt8]?

@@ -56,7 +56,14 @@ struct FramingHostileTests {
     static let ends = ["between messages", "truncated", "violation", "too large", "closed"]
 
     @Test("native frames")
-    func native() throws {
+    func native() async {
+        HostileRun.show(
+            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                try FramingHostileTests.runNative()
+            })
+    }
+
+    static func runNative() throws {
         var encoder = NativeFraming()
         let messages = [[0x7b, 0x7d], [UInt8](repeating: 0x61, count: 300), [0x5b]] as [[UInt8]]
         let frames = try messages.map { try encoder.encode($0) }
@@ -70,8 +77,25 @@ struct FramingHostileTests {
         }
     }
 
-    @Test("WebSocket frames", arguments: [WebSocketFraming.Role.server, .client])
-    func webSocket(role: WebSocketFraming.Role) throws {
+    @Test("WebSocket frames from a client")
+    func webSocketServer() async {
+        HostileRun.show(
+            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                try FramingHostileTests.runWebSocket(.server)
+            }
+        )
+    }
+
+    @Test("WebSocket frames from a server")
+    func webSocketClient() async {
+        HostileRun.show(
+            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                try FramingHostileTests.runWebSocket(.client)
+            }
+        )
+    }
+
+    static func runWebSocket(_ role: WebSocketFraming.Role) throws {
         let peer: WebSocketFraming.Role = role == .server ? .client : .server
         try HostileRun(name: "WebSocket frames to a \(role)").run(
             corpus: try Self.webSocketCorpus(from: peer), seed: 2,
@@ -105,7 +129,14 @@ struct FramingHostileTests {
     }
 
     @Test("the upgrade request")
-    func upgradeRequest() throws {
+    func upgradeRequest() async {
+        HostileRun.show(
+            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                try FramingHostileTests.runUpgradeRequest()
+            })
+    }
+
+    static func runUpgradeRequest() throws {
         let request = WebSocketUpgradeClient(entropy: SystemEntropy()).request
         let corpus = [request, request + [0x81, 0x80, 1, 2, 3, 4], Array("GET /x HTTP/1.1\nA: b\n\n".utf8)]
         try HostileRun(name: "upgrade requests").run(
@@ -125,7 +156,14 @@ struct FramingHostileTests {
     }
 
     @Test("the answer to an upgrade")
-    func upgradeAnswer() throws {
+    func upgradeAnswer() async {
+        HostileRun.show(
+            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                try FramingHostileTests.runUpgradeAnswer()
+            })
+    }
+
+    static func runUpgradeAnswer() throws {
         let client = WebSocketUpgradeClient(entropy: SystemEntropy())
         guard case .accepted(let answer, _) = WebSocketUpgradeServer.step(client.request),
             case .refused(let refusal, _) = WebSocketUpgradeServer.step(Array("POST / HTTP/1.1\r\n\r\n".utf8))

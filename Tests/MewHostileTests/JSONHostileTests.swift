@@ -14,7 +14,14 @@ struct JSONHostileTests {
     ].map { Array($0.utf8) }
 
     @Test("JSON texts")
-    func texts() throws {
+    func texts() async {
+        HostileRun.show(
+            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                try JSONHostileTests.runTexts()
+            })
+    }
+
+    static func runTexts() throws {
         // Small enough that mutations run into each of them.
         let limits = JSON.Limits(maxBytes: 260, maxNesting: 6, maxValues: 31)
         try HostileRun(name: "JSON").run(

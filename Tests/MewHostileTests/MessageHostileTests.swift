@@ -7,7 +7,14 @@ import Testing
 @Suite("Hostile bytes: messages")
 struct MessageHostileTests {
     @Test("messages of clients")
-    func client() throws {
+    func client() async {
+        HostileRun.show(
+            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                try MessageHostileTests.runClient()
+            })
+    }
+
+    static func runClient() throws {
         try run(WireForm.client, name: "client messages", seed: 12) { bytes, link in
             Self.stage(of: ClientFrame.decode(bytes, from: link)) { frame in
                 guard let again = frame.encoded(for: link) else { return true }
@@ -17,7 +24,14 @@ struct MessageHostileTests {
     }
 
     @Test("messages of daemons")
-    func daemon() throws {
+    func daemon() async {
+        HostileRun.show(
+            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                try MessageHostileTests.runDaemon()
+            })
+    }
+
+    static func runDaemon() throws {
         try run(WireForm.daemon, name: "daemon messages", seed: 13) { bytes, link in
             Self.stage(of: DaemonFrame.decode(bytes, from: link)) { frame in
                 guard let again = frame.encoded(for: link) else { return true }
@@ -28,13 +42,13 @@ struct MessageHostileTests {
 
     private static let stages = ["not JSON", "no object", "no type", "unknown type", "wrong fields", "decoded"]
 
-    private func run(
+    private static func run(
         _ forms: [WireForm], name: String, seed: UInt64, _ decode: ([UInt8], ApplicationProtocol) -> String
     ) throws {
         let values = try forms.map { try JSON(parsing: $0.text) }
         // The mutations of bytes have these to splice with; each input is drawn anew.
         let corpus = values.map(\.utf8)
-        try HostileRun(name: name).run(corpus: corpus, seed: seed, stages: Self.stages) { random, bytes in
+        try HostileRun(name: name).run(corpus: corpus, seed: seed, stages: stages) { random, bytes in
             // Seven of eight inputs are of changed structure, the others of changed bytes.
             guard Int.random(in: 0..<8, using: &random) > 0, var json = values.randomElement(using: &random) else {
                 return decode(bytes, .native)

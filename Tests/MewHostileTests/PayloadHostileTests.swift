@@ -12,6 +12,7 @@ struct PayloadHostileTests {
     static let z32 = "df9sse9bp1nuftim3yhxiuk6w6r5hddsskjygpydux7esxjstioo"
     static let base32 = "df7wwi7bnsctfrvlza4pvtk6u6e34ddwwkjagnadtp5iwpjwrvqq"
     static let secret = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+    static let secretStart = secret.prefix(8)
 
     static let payloads = [
         #"mew001:{"node_id":"\#(hex)","name":"desk","token":"mew_\#(secret)","relay":"https://a.example/","#
@@ -21,7 +22,14 @@ struct PayloadHostileTests {
     ]
 
     @Test("pairing payloads")
-    func pairingPayloads() throws {
+    func pairingPayloads() async {
+        HostileRun.show(
+            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                try PayloadHostileTests.runPairingPayloads()
+            })
+    }
+
+    static func runPairingPayloads() throws {
         try HostileRun(name: "pairing payloads").run(
             corpus: Self.payloads.map { Array($0.utf8) }, seed: 5,
             stages: [
@@ -49,14 +57,17 @@ struct PayloadHostileTests {
     }
 
     static func checkSentence(_ sentence: String) {
-        let isCalm = sentence.unicodeScalars.allSatisfy { scalar in
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: false
-            default: true
+        // Nearly every sentence is plain ASCII; looking up each character takes most of the time.
+        let isCalm =
+            sentence.utf8.allSatisfy { (0x20...0x7e).contains($0) }
+            || sentence.unicodeScalars.allSatisfy { scalar in
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator: false
+                default: true
+                }
             }
-        }
         HostileRun.require(isCalm, "disturbs a terminal: \(sentence.debugDescription)")
-        HostileRun.require(!sentence.contains(secret.dropLast(4)), "tells a token: \(sentence)")
+        HostileRun.require(!sentence.contains(secretStart), "tells a token: \(sentence)")
     }
 
     static func stage(_ error: PairingPayloadError) -> String {
@@ -73,7 +84,14 @@ struct PayloadHostileTests {
     }
 
     @Test("node IDs")
-    func nodeIDs() throws {
+    func nodeIDs() async {
+        HostileRun.show(
+            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                try PayloadHostileTests.runNodeIDs()
+            })
+    }
+
+    static func runNodeIDs() throws {
         try HostileRun(name: "node IDs").run(
             corpus: [Self.hex, Self.z32, Self.base32, Self.base32.uppercased()].map { Array($0.utf8) }, seed: 6,
             stages: ["accepted", "wrong length", "wrong character", "wrong last character", "no key"]
