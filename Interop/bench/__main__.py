@@ -6,6 +6,7 @@ Exit status 0 when everything was measured, whether or not the goals were met; 1
 import argparse
 import json
 import statistics
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -27,13 +28,15 @@ def main() -> int:
         directory = Path(name)
         say(f"on {processor()}, loopback; {rounds} round(s)")
         bench = Bench(directory, scale, rounds)
+        failed = False
         try:
             for measure in options.only:
                 say(f"measuring: {measure}")
-                rows += getattr(bench, measure)()
-        except Failed as failure:
-            say(f"error: {failure}")
-            return 1
+                try:
+                    rows += getattr(bench, measure)()
+                except (Failed, AssertionError, OSError, subprocess.SubprocessError) as failure:
+                    say(f"error: {measure} could not be measured: {failure}")
+                    failed = True
         finally:
             bench.stop()
     if options.json:
@@ -41,7 +44,7 @@ def main() -> int:
             print(json.dumps(row.json()))
     else:
         print(table(rows))
-    return 0
+    return 1 if failed else 0
 
 
 def arguments() -> argparse.Namespace:

@@ -11,11 +11,14 @@ struct BenchTests {
     private func measured<Value: Sendable>(
         _ body: (BenchMeasurements) async throws -> Value
     ) async throws -> Value {
-        let listener = try await BenchPeer.start(listening: .loopback(port: 0))
+        let loop = try EventLoop(name: "bench")
+        defer { loop.stop() }
+        let listener = try await BenchPeer.start(on: loop, listening: .loopback(port: 0))
         let serving = listener.loop.spawn { await listener.serve() }
         let address = try #require(await listener.endpoint.localAddresses.first)
         let value = try await body(
-            BenchMeasurements(peer: try await BenchPeer.start(), node: listener.endpoint.node, address: address))
+            BenchMeasurements(peer: try await BenchPeer.start(on: loop), node: listener.endpoint.node, address: address)
+        )
         await listener.endpoint.close(code: 0, reason: "", linger: .zero)
         await serving.value
         return value

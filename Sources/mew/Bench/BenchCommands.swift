@@ -6,7 +6,7 @@ import MewWire
 // `mew bench …`: the measurements that Scripts/bench puts beside those of other implementations.
 
 extension Command {
-    static let benches: [Command] = [benchServe, benchHandshakes, benchEcho, benchReceive]
+    static let benches: [Command] = [benchServe, benchHandshakes, benchEcho, benchReceive, benchHold, benchPing]
 
     private static let node = Positional<NodeID>("NODE", "the node ID that 'mew bench serve' printed") {
         text throws(UsageError) in
@@ -36,7 +36,8 @@ extension Command {
         details: ["Listens with a key of its own, for measurements only, until it is ended."],
         examples: ["mew bench serve --bind 127.0.0.1:0"]
     ) { invocation async throws(CommandFailure) in
-        let peer = try await BenchPeer.start(listening: invocation[bind] ?? .loopback(port: 0))
+        let peer = try await BenchPeer.start(
+            on: invocation.context.runtime.loop, listening: invocation[bind] ?? .loopback(port: 0))
         let output = invocation.context.output
         let node = peer.endpoint.node
         for address in await peer.endpoint.localAddresses {
@@ -81,9 +82,36 @@ extension Command {
         return .ok
     }
 
+    private static let connections = Option<Int>(
+        "connections", "N", "how many connections (default 1000)", read: Readers.integer("--connections", in: 1...1_000)
+    )
+
+    private static let benchHold = Command(
+        "bench hold", "hold idle connections to a daemon until ended", positionals: [Common.daemon.required],
+        options: [connections.spec] + Common.routes
+    ) { invocation async throws(CommandFailure) in
+        let count = invocation[connections] ?? 1_000
+        let held = try await BenchLink.open(count, to: try await BenchLink.Target(invocation))
+        let output = invocation.context.output
+        output.json(["event": "ready", "connections": .integer(Int64(held.count))])
+        output.line("\(held.count) connections are open; end with Ctrl-C.")
+        for link in held { await link.untilClosed() }
+        throw CommandFailure(.unreachable, "the daemon has closed the connections")
+    }
+
+    private static let benchPing = Command(
+        "bench ping", "measure round trips of the ping message, as fast as they go",
+        positionals: [Common.daemon.required], options: [count.spec] + Common.routes
+    ) { invocation async throws(CommandFailure) in
+        let link = try await BenchLink.open(1, to: try await BenchLink.Target(invocation))
+        let times = try await link[0].ping(invocation[count] ?? 20_000)
+        report(invocation, ["p50_us": .number(times.median), "p99_us": .number(times.ninetyNine)])
+        return .ok
+    }
+
     private static func measurements(_ invocation: Invocation) async throws(CommandFailure) -> BenchMeasurements {
         BenchMeasurements(
-            peer: try await BenchPeer.start(), node: try invocation.required(node),
+            peer: try await BenchPeer.start(on: invocation.context.runtime.loop), node: try invocation.required(node),
             address: try invocation.required(address))
     }
 

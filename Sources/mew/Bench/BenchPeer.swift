@@ -18,13 +18,9 @@ struct BenchPeer: Sendable {
     let endpoint: Endpoint
 
     /// - Parameter listening: where to bind; nil binds a free port and accepts nobody.
-    static func start(listening address: SocketAddress? = nil) async throws(CommandFailure) -> BenchPeer {
-        let loop: EventLoop
-        do throws(SystemError) {
-            loop = try EventLoop(name: "mew-bench")
-        } catch {
-            throw CommandFailure(.internal, "cannot start the bench: \(error)")
-        }
+    static func start(
+        on loop: EventLoop, listening address: SocketAddress? = nil
+    ) async throws(CommandFailure) -> BenchPeer {
         let configuration = EndpointConfiguration(
             secret: .generate(entropy: SystemEntropy()), addresses: [address ?? .loopback(port: 0)],
             acceptedProtocols: address == nil ? [] : [applicationProtocol])
