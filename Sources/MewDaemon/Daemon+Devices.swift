@@ -5,6 +5,7 @@ package import MewWire
 // What the operator may do with paired devices (`mew peers`). Stored first, then in force.
 
 extension Daemon {
+    /// Every device, revoked ones included, with its live connections.
     package func peers() -> [ControlPeer] {
         devices.devices.map { device in
             ControlPeer(
@@ -15,12 +16,16 @@ extension Daemon {
         }
     }
 
+    /// - Throws: `bad_input` for no name, `unknown_daemon` for a key that is not paired, `not_saved`.
     package func rename(_ node: NodeID, to name: String) async throws(ControlError) {
         let clean = name.printableName
         guard !clean.isEmpty else { throw ControlError(code: "bad_input", message: "a device needs a name") }
         try await change(node) { $0.name = clean }
     }
 
+    /// Holds from the next request on, also on live connections.
+    ///
+    /// - Throws: `unknown_daemon` for a key that is not paired, `not_saved`.
     package func setScope(_ scope: Scope, of node: NodeID) async throws(ControlError) {
         try await change(node) { $0.scope = scope }
     }
@@ -41,6 +46,9 @@ extension Daemon {
         return live.count
     }
 
+    /// Revokes every paired device, one after the other.
+    ///
+    /// - Returns: how many connections were closed.
     package func revokeAll() async throws(ControlError) -> Int {
         var closed = 0
         for device in devices.devices where device.revokedAtMs == nil { closed += try await revoke(device.node) }

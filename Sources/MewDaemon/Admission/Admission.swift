@@ -37,6 +37,7 @@ package struct Admission: Sendable {
         case undecodable
     }
 
+    /// What a `remote_hello` says of a peer.
     package struct Hello: Sendable {
         /// Cleaned.
         package let name: String
@@ -53,6 +54,7 @@ package struct Admission: Sendable {
         }
     }
 
+    /// What happens to a connection that is not in yet.
     package enum Event: Sendable {
         case greeted(Greeting)
         /// The peer ended its first channel without a word.
@@ -64,6 +66,7 @@ package struct Admission: Sendable {
         case refused(PairingWindow.Refusal)
     }
 
+    /// What the connection has to do.
     package enum Action: Equatable, Sendable {
         /// Hand the hello to the pairing window; an old phone has no name and no code.
         case judge

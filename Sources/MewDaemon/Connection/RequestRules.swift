@@ -3,6 +3,7 @@ package import MewWire
 /// Which requests this daemon answers, and of whom: the one place that enforces scopes for every message type (DESIGN §11,
 /// spec/native-wire.md §5). Whether a request came on the right channel is told where the channel is served.
 package enum RequestRules {
+    /// Why a request is not handled: the code for programs, the sentence for people.
     package struct Refusal: Error, Equatable, Sendable {
         package let code: ErrorCode
         package let sentence: String

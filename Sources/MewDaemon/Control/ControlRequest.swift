@@ -23,10 +23,12 @@ package enum ControlRequest: Equatable, Sendable {
     /// Ends the daemon as SIGTERM does.
     case shutdown
 
+    /// In every request, as `mew_control`.
     package static let version: Int64 = 1
     /// Both directions. A status of 1,000 connections fits.
     package static let maxLineBytes = 1 << 20
 
+    /// How a pairing window is to be opened.
     package struct PairRequest: Equatable, Sendable {
         package let scope: Scope
         /// SHA-256 of the token; the token itself stays with the client, which shows it.
@@ -37,6 +39,7 @@ package enum ControlRequest: Equatable, Sendable {
         /// 1…3,600.
         package let seconds: Int64
 
+        /// How long a window may be asked to stay open; an hour is for a device that has to be fetched.
         package static let secondsRange: ClosedRange<Int64> = 1...3_600
 
         package init(scope: Scope, codeDigest: [UInt8], expected: NodeID?, canConfirm: Bool, seconds: Int64) {

@@ -44,6 +44,7 @@ extension PairingWindow {
         }
     }
 
+    /// What happens to a window.
     package enum Event: Sendable {
         case hello(Hello)
         case confirm(KnockNumber)
@@ -56,6 +57,7 @@ extension PairingWindow {
         case cancel
     }
 
+    /// What the daemon has to do.
     package enum Action: Equatable, Sendable {
         case show(Notice)
         /// The knock waits for a person, until the window closes at the latest.
@@ -81,6 +83,7 @@ extension PairingWindow {
         case code, confirmed, expected
     }
 
+    /// Why a hello did not lead in; the raw values are stable.
     package enum Refusal: String, Equatable, Sendable, CaseIterable {
         case wrongCode = "wrong_code"
         case shutOut = "shut_out"

@@ -55,6 +55,7 @@ package struct DeviceList: Sendable {
         rows.values.sorted { ($0.pairedAtMs, $0.node) < ($1.pairedAtMs, $1.node) }
     }
 
+    /// What this key is now.
     package func standing(of node: NodeID) -> Standing {
         guard let device = rows[node] else { return .stranger }
         return device.revokedAtMs.map { .revoked(atMs: $0) } ?? .paired(device)
@@ -67,6 +68,7 @@ package struct DeviceList: Sendable {
         }
     }
 
+    /// What pairing a device comes to.
     package enum Change: Sendable {
         /// To be written: this row, and without the one that gave way to it.
         case write(Device, dropping: Device?)

@@ -12,6 +12,7 @@ package struct ListenPort: Sendable {
     /// A machine on which sixteen random ports are taken has other troubles.
     static let freshTries = 16
 
+    /// One set of addresses to bind.
     package enum Attempt: Equatable, Sendable {
         /// Given by the user.
         case fixed([SocketAddress])

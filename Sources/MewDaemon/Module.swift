@@ -1,1 +1,0 @@
-// Accepts devices, owns sessions, answers operations.
