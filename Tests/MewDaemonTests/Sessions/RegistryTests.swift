@@ -334,12 +334,7 @@ struct RegistryTests {
     @Test("an agent that does not stop is waited for five seconds, and no longer")
     func stubbornAgent() throws {
         let gate = ScriptGate()
-        let deaf: [ScriptedAgent.Step] = [
-            .run { host throws(AgentHostError) in
-                // Waits in a task of its own, which the cancellation of the turn does not reach.
-                await Task { try? await gate.pass() }.value
-            }
-        ]
+        let deaf: [ScriptedAgent.Step] = [.run { _ in await gate.passDeaf() }]
         try SessionsBench.with("deaf", agent: ScriptedAgent([deaf])) { bench in
             let (_, channel, _) = try open(bench)
             try channel.send(.prompt(.init(text: "run")))

@@ -86,9 +86,14 @@ package final class ScriptedAgent: AgentBackend {
 
 /// A door that a test opens; whoever waits at it goes through, or is cancelled.
 package final class ScriptGate: Sendable {
+    /// Resumed once: with true when the gate opens, with false when its task is cancelled.
+    private struct Waiter: Sendable {
+        let resume: @Sendable (Bool) -> Void
+    }
+
     private struct State {
         var isOpen = false
-        var waiting: [UInt64: CheckedContinuation<Bool, Never>] = [:]
+        var waiting: [UInt64: Waiter] = [:]
         var number: UInt64 = 0
     }
 
@@ -102,7 +107,21 @@ package final class ScriptGate: Sendable {
             defer { state.waiting = [:] }
             return state.waiting
         }
-        for one in waiting.values { one.resume(returning: true) }
+        for one in waiting.values { one.resume(true) }
+    }
+
+    /// Waits, and does not hear that its task is cancelled: like an agent that is stuck.
+    package func passDeaf() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                state.number += 1
+                if !state.isOpen {
+                    state.waiting[state.number] = Waiter { _ in continuation.resume() }
+                }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
     }
 
     package func pass() async throws(AgentHostError) {
@@ -115,13 +134,13 @@ package final class ScriptGate: Sendable {
                 let result = state.withLock { state -> Bool? in
                     if Task.isCancelled { return false }
                     if state.isOpen { return true }
-                    state.waiting[number] = continuation
+                    state.waiting[number] = Waiter { continuation.resume(returning: $0) }
                     return nil
                 }
                 if let result { continuation.resume(returning: result) }
             }
         } onCancel: {
-            state.withLock { $0.waiting.removeValue(forKey: number) }?.resume(returning: false)
+            state.withLock { $0.waiting.removeValue(forKey: number) }?.resume(false)
         }
         if !isThrough { throw .cancelled }
     }
