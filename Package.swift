@@ -114,7 +114,7 @@ let testTargets: [Target] = [
     tests(
         "MewHostileTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUICCore", "MewQUIC", "MewNode",
+            "CQuic", "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUICCore", "MewQUIC", "MewNode",
             "MewDaemon", "MewTestSupport",
         ]),
     tests(

@@ -25,7 +25,7 @@ extension Connection {
             if let outcome = migrations[path] ?? nil { return outcome }
             if let closure { throw .closed(closure) }
             if Task.isCancelled { throw .cancelled }
-            await wait(unless: { (migrations[path] ?? nil) != nil || closure != nil }) { pathWaiters.append($0) }
+            await wait(in: pathWaiters, unless: { (migrations[path] ?? nil) != nil || closure != nil })
         }
     }
 
@@ -57,7 +57,7 @@ extension Connection {
     func pathValidated(_ path: CorePath, succeeded: Bool) {
         if migrations[path] != nil { migrations[path] = .some(succeeded) }
         if !succeeded, path != core?.path { routes.removePath(path) }
-        resumeAll(&pathWaiters)
+        waiters.resumeAll(pathWaiters)
     }
 
     func pathChanged() {

@@ -15,7 +15,7 @@ extension Connection {
                 return QUICStream(id: stream.id, of: self)
             }
             if Task.isCancelled { throw .cancelled }
-            await wait(unless: { closure != nil }) { openers.append($0) }
+            await wait(in: openers, unless: { closure != nil })
         }
     }
 
@@ -24,7 +24,7 @@ extension Connection {
         while true {
             if let stream = incomingStreams.popFirst() { return stream }
             if closure != nil || Task.isCancelled { return nil }
-            await wait(unless: { !incomingStreams.isEmpty || closure != nil }) { acceptors.append($0) }
+            await wait(in: acceptors, unless: { !incomingStreams.isEmpty || closure != nil })
         }
     }
 
@@ -39,9 +39,8 @@ extension Connection {
             case .open: if let closure { throw .closed(closure) }
             }
             if Task.isCancelled { throw .cancelled }
-            guard record.reader == nil else { throw .alreadyReading }
-            await wait(unless: { isReadable(record.stream) }) { record.reader = $0 }
-            record.reader = nil
+            guard record.reader.isEmpty else { throw .alreadyReading }
+            await wait(in: record.reader, unless: { isReadable(record.stream) })
         }
     }
 
@@ -65,8 +64,7 @@ extension Connection {
             written += try writeSome(bytes, from: written, to: record.stream)
             if written == bytes.count { return }
             if Task.isCancelled { throw .cancelled }
-            await wait(unless: { !record.stream.hasWaitingWriter || closure != nil }) { record.writer = $0 }
-            record.writer = nil
+            await wait(in: record.writer, unless: { !record.stream.hasWaitingWriter || closure != nil })
         }
     }
 
@@ -85,14 +83,14 @@ extension Connection {
     private func startWriting(_ record: StreamRecord) async throws(QUICError) {
         while record.isWriting {
             if Task.isCancelled { throw .cancelled }
-            await wait(unless: { !record.isWriting }) { record.writersInLine.append($0) }
+            await wait(in: record.writersInLine, unless: { !record.isWriting })
         }
         record.isWriting = true
     }
 
     private func stopWriting(_ record: StreamRecord) {
         record.isWriting = false
-        resumeAll(&record.writersInLine)
+        waiters.resumeAll(record.writersInLine)
     }
 
     func finish(_ id: Int64) {
@@ -111,7 +109,7 @@ extension Connection {
     func stop(_ id: Int64, code: UInt64) {
         guard let core, let record = streams[id] else { return }
         core.stop(record.stream, code: code)
-        waiters.resume(record.reader)
+        waiters.resumeAll(record.reader)
         touched()
     }
 
@@ -139,7 +137,7 @@ extension Connection {
             if let datagram = core?.takeDatagram() ?? takeLeftDatagram() { return datagram }
             if let closure { throw .closed(closure) }
             if Task.isCancelled { throw .cancelled }
-            await wait(unless: { closure != nil }) { datagramReaders.append($0) }
+            await wait(in: datagramReaders, unless: { closure != nil })
         }
     }
 

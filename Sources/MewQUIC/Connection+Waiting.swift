@@ -5,10 +5,10 @@ extension Connection {
     /// Suspends the calling task until it is resumed or cancelled; the caller looks again at why.
     ///
     /// - Parameters:
+    ///   - list: by which the task is resumed; without one, only what resumes everybody does.
     ///   - isReady: looked at once more at the last moment: the runtime may run other jobs between the caller's look and
     ///     the suspension (spec/swift-notes.md §4, swift issue 85668).
-    ///   - register: keeps the number by which to resume the task.
-    func wait(unless isReady: () -> Bool, _ register: (Waiters.ID) -> Void) async {
+    func wait(in list: WaitList? = nil, unless isReady: () -> Bool) async {
         let id = waiters.makeID()
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -16,11 +16,12 @@ extension Connection {
                     continuation.resume()
                 } else {
                     waiters.add(id, continuation)
-                    register(id)
+                    list?.add(id)
                 }
             }
         } onCancel: {
-            loop.post { self.assumeIsolated { $0.waiters.resume(id) } }
+            loop.post { self.assumeIsolated { _ = $0.waiters.resume(id) } }
         }
+        list?.remove(id)
     }
 }

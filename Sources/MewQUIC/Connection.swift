@@ -24,10 +24,10 @@ package actor Connection {
     var waiters = Waiters()
     var streams: [Int64: StreamRecord] = [:]
     var incomingStreams = RingQueue<QUICStream>()
-    var acceptors: [Waiters.ID] = []
-    var openers: [Waiters.ID] = []
-    var datagramReaders: [Waiters.ID] = []
-    var pathWaiters: [Waiters.ID] = []
+    let acceptors = WaitList()
+    let openers = WaitList()
+    let datagramReaders = WaitList()
+    let pathWaiters = WaitList()
     /// Paths being checked, with the outcome once it is known.
     var migrations: [CorePath: Bool?] = [:]
     private var datagramsLeft: [[UInt8]] = []
@@ -109,7 +109,7 @@ package actor Connection {
         while true {
             if let closure { return closure }
             if Task.isCancelled { throw .cancelled }
-            await wait(unless: { closure != nil }) { _ in }
+            await wait(unless: { closure != nil })
         }
     }
 
@@ -125,7 +125,7 @@ package actor Connection {
             if Task.isCancelled { return .cancelled }
             if let closure { return .failed(closure, answeredBy: answeredBy) }
             if isEstablished { return .established }
-            await wait(unless: { isEstablished || closure != nil }) { _ in }
+            await wait(unless: { isEstablished || closure != nil })
         }
     }
 
@@ -154,12 +154,17 @@ package actor Connection {
             let packet = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + segmentSize, bytes.count)])
             if core.receive(packet, on: path, ecn: ecn, now: now) { isProof = true }
         }
-        if isProof, !isEstablished {
-            answeredBy = arrival.route
-            routes.settleRace(arrival)
-        }
+        if isProof { proven(arrival) }
         takeEvents()
         touched()
+    }
+
+    /// The peer itself has sent something from there: only then it may change where our packets go.
+    private func proven(_ arrival: Outlet) {
+        routes.noteArrival(arrival, keeping: core?.path)
+        guard !isEstablished else { return }
+        answeredBy = arrival.route
+        routes.settleRace(arrival)
     }
 
     func expire() {
@@ -214,10 +219,10 @@ package actor Connection {
         case .established: established()
         case .confirmed: break
         case .opened(let stream): opened(stream)
-        case .readable(let stream): waiters.resume(streams[stream.id]?.reader)
-        case .writable(let stream): waiters.resume(streams[stream.id]?.writer)
-        case .streamsAllowed: resumeAll(&openers)
-        case .datagram: resumeAll(&datagramReaders)
+        case .readable(let stream): streams[stream.id].map { waiters.resumeAll($0.reader) }
+        case .writable(let stream): streams[stream.id].map { waiters.resumeAll($0.writer) }
+        case .streamsAllowed: waiters.resumeAll(openers)
+        case .datagram: waiters.resumeAll(datagramReaders)
         case .issued(let id):
             issued.append(id)
             endpoint?.assumeIsolated { $0.issued(id, for: slot) }
@@ -233,12 +238,6 @@ package actor Connection {
         }
     }
 
-    func resumeAll(_ list: inout [Waiters.ID]) {
-        let waiting = list
-        list.removeAll()
-        waiters.resume(waiting)
-    }
-
     private func established() {
         guard let core else { return }
         isEstablished = true
@@ -251,7 +250,7 @@ package actor Connection {
     private func opened(_ stream: StreamCore) {
         streams[stream.id] = StreamRecord(stream)
         incomingStreams.append(QUICStream(id: stream.id, of: self))
-        if !acceptors.isEmpty { waiters.resume(acceptors.removeFirst()) }
+        waiters.resumeFirst(acceptors)
     }
 
     private func ended(_ closure: QUICClosure) {

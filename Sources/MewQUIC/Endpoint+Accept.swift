@@ -12,7 +12,7 @@ extension Endpoint {
         while true {
             if let connection = nextIncoming() { return connection }
             if isClosing || Task.isCancelled { return nil }
-            await wait(unless: { !incoming.isEmpty || isClosing }) { acceptors.append($0) }
+            await wait(in: acceptors, unless: { !incoming.isEmpty || isClosing })
         }
     }
 
@@ -24,7 +24,8 @@ extension Endpoint {
         return nil
     }
 
-    func wait(unless isReady: () -> Bool, _ register: (Waiters.ID) -> Void) async {
+    /// As `Connection.wait`.
+    func wait(in list: WaitList? = nil, unless isReady: () -> Bool) async {
         let id = waiters.makeID()
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -32,12 +33,13 @@ extension Endpoint {
                     continuation.resume()
                 } else {
                     waiters.add(id, continuation)
-                    register(id)
+                    list?.add(id)
                 }
             }
         } onCancel: {
-            loop.post { self.assumeIsolated { $0.waiters.resume(id) } }
+            loop.post { self.assumeIsolated { _ = $0.waiters.resume(id) } }
         }
+        list?.remove(id)
     }
 
     func acceptInitials() {
@@ -163,7 +165,7 @@ extension Endpoint {
             table[slot]?.isStranger = true
             strangerDeadlines.set(slot, deadline: loop.now.advanced(by: time))
             incoming.append(entry.connection)
-            if !acceptors.isEmpty { waiters.resume(acceptors.removeFirst()) }
+            waiters.resumeFirst(acceptors)
         }
     }
 

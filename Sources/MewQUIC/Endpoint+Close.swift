@@ -26,16 +26,21 @@ extension Endpoint {
         for connection in table.all { connection.assumeIsolated { $0.close(code: code, reason: reason) } }
         incoming.removeAll()
         waiters.resumeAll()
-        scheduleTurn()
+        // Now, not at the end of the turn: with no time to linger the sockets are closed before that.
+        endTurn()
     }
 
     /// Suspends for `time`; a cancelled task goes on at once.
     private func pause(_ time: Duration) async {
         let deadline = loop.now.advanced(by: time)
-        var timer: LoopTimer?
-        await wait(unless: { loop.now >= deadline }) { id in
-            timer = loop.schedule(at: deadline) { [self] in assumeIsolated { $0.waiters.resume(id) } }
+        let timer = loop.schedule(at: deadline) { [self] in
+            assumeIsolated { $0.wakeSleepers() }
         }
-        if let timer { loop.cancel(timer) }
+        await wait(in: sleepers, unless: { loop.now >= deadline })
+        loop.cancel(timer)
+    }
+
+    private func wakeSleepers() {
+        waiters.resumeAll(sleepers)
     }
 }

@@ -3,8 +3,8 @@ package import MewIdentity
 internal import MewLoop
 internal import MewQUICCore
 
-// Dialling: one handshake whose first flight goes to all addresses at once. The first that answers with the right key has
-// the connection; an address where another node answers is struck off, and the rest is tried again.
+// Dialling: one handshake whose first flight goes all ways at once. The first that answers with the right key has the
+// connection; a way to another node is struck off, and the rest is tried again.
 
 extension Endpoint {
     /// Connects to `node` at whichever of `addresses` answers.
@@ -14,10 +14,15 @@ extension Endpoint {
     package func connect(
         to node: NodeID, addresses: [SocketAddress], protocols: [String]
     ) async throws(DialFailure) -> Connection {
-        var race = Race(addresses)
-        for address in race.live where outlets.outlet(to: .direct(address)) == nil {
-            race.failed(address, address.family == .ipv6 ? "no IPv6 here" : "no IPv4 here")
-        }
+        try await connect(to: node, routes: addresses.map { .direct($0) }, protocols: protocols)
+    }
+
+    /// The same by any kind of way: addresses and carriers in one race.
+    package func connect(
+        to node: NodeID, routes: [Route], protocols: [String]
+    ) async throws(DialFailure) -> Connection {
+        var race = Race(routes)
+        for route in race.live where outlets.outlet(to: route) == nil { race.failed(route, Self.missing(route)) }
         var lastFailure: DialFailure?
         while true {
             if isClosing { throw .endpointClosed }
@@ -36,10 +41,17 @@ extension Endpoint {
         }
     }
 
+    private static func missing(_ route: Route) -> String {
+        switch route {
+        case .direct(let address): address.family == .ipv6 ? "no IPv6 here" : "no IPv4 here"
+        case .carried: "the carrier is gone"
+        }
+    }
+
     private func startDial(
         _ node: NodeID, _ race: Race, protocols: [String]
     ) throws(DialFailure) -> (ConnectionSlot, Connection) {
-        let candidates = race.live.compactMap { outlets.outlet(to: .direct($0)) }
+        let candidates = race.live.compactMap { outlets.outlet(to: $0) }
         let core: ConnectionCore
         do {
             core = try ConnectionCore.dial(
@@ -63,15 +75,15 @@ extension Endpoint {
     ) throws(DialFailure) -> DialFailure {
         let seconds = configuration.transport.handshakeTimeout.components.seconds
         switch (closure, route) {
-        case (.wrongPeer(let node), .direct(let address)?):
-            race.failed(address, "another node answered")
-            return .wrongNode(at: address, node)
+        case (.wrongPeer(let node), let route?):
+            race.failed(route, "another node answered")
+            return .wrongNode(at: route, node)
         case (.handshakeTimeout, _), (.idle, _), (.local, _):
             throw .unreachable(race.outcomes(rest: "no answer in \(seconds) s"))
-        case (_, .direct(let address)?):
-            race.failed(address, "the handshake failed")
+        case (_, let route?):
+            race.failed(route, "the handshake failed")
             return .refused(closure)
-        case (_, .carried?), (_, nil):
+        case (_, nil):
             throw .refused(closure)
         }
     }
@@ -79,8 +91,8 @@ extension Endpoint {
     /// An ICMP error for an address. A hint: it ends a dial only when it was the last address with a chance.
     func unreachable(_ address: SocketAddress) {
         for slot in dials.keys.sorted(by: { $0.index < $1.index }) {
-            guard var race = dials[slot], race.live.contains(address) else { continue }
-            race.failed(address, "connection refused")
+            guard var race = dials[slot], race.live.contains(.direct(address)) else { continue }
+            race.failed(.direct(address), "connection refused")
             dials[slot] = race
             guard race.live.isEmpty, let connection = table[slot]?.connection else { continue }
             connection.assumeIsolated { $0.abandon() }

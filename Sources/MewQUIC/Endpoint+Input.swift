@@ -15,6 +15,9 @@ extension Endpoint {
     /// Initial packets kept per turn; more are dropped, and their senders repeat them.
     private static let maxPendingInitials = 256
 
+    /// An Initial is at least 1200 bytes and need not be much more; a larger one only costs memory.
+    private static let maxInitialBytes = 2_048
+
     func received(_ datagrams: LoopBound<ReceivedDatagrams>, on socket: Int) {
         let datagrams = datagrams.value
         let arrival = Outlet(route: .direct(datagrams.from), socket: socket, source: datagrams.to)
@@ -77,7 +80,7 @@ extension Endpoint {
     }
 
     private func keepInitial(_ packet: UnsafeRawBufferPointer, from arrival: Outlet, ecn: UInt8) {
-        guard isListening, initials.count < Self.maxPendingInitials else {
+        guard isListening, initials.count < Self.maxPendingInitials, packet.count <= Self.maxInitialBytes else {
             counters.initialsDropped += 1
             return
         }

@@ -18,7 +18,7 @@ extension Endpoint {
         loop.atEndOfTurn { [self] in assumeIsolated { $0.endTurn() } }
     }
 
-    private func endTurn() {
+    func endTurn() {
         isTurnScheduled = false
         flush(&dirtyEstablished)
         acceptInitials()

@@ -38,9 +38,11 @@ package actor Endpoint {
 
     var waiters = Waiters()
     var incoming = RingQueue<Connection>()
-    var acceptors: [Waiters.ID] = []
+    let acceptors = WaitList()
     var dials: [ConnectionSlot: Race] = [:]
     var isClosing = false
+    /// Whoever waits for the end of `close`.
+    let sleepers = WaitList()
 
     /// Packets that start with a byte below 4: STUN (RFC 9443). Called in the turn; the bytes are valid within the call.
     var onStun: (@Sendable (UnsafeRawBufferPointer, SocketAddress) -> Void)?

@@ -35,22 +35,26 @@ package enum BindFailure: Error, Sendable {
 /// Why a dial failed; each candidate is named with what happened there.
 package enum DialFailure: Error, Hashable, Sendable {
     package struct Attempt: Hashable, Sendable {
-        package let address: SocketAddress
+        package let route: Route
         /// Half a sentence: `no answer in 10 s`, `connection refused`.
         package let outcome: String
 
-        package init(address: SocketAddress, outcome: String) {
-            self.address = address
+        package init(route: Route, outcome: String) {
+            self.route = route
             self.outcome = outcome
+        }
+
+        package init(address: SocketAddress, outcome: String) {
+            self.init(route: .direct(address), outcome: outcome)
         }
     }
 
-    /// No address was given, or none of a family we have a socket for.
+    /// No way was given, or none that we have a socket or a carrier for.
     case noRoute([Attempt])
     /// Nobody answered.
     case unreachable([Attempt])
     /// Another node answered, with another key.
-    case wrongNode(at: SocketAddress, NodeID)
+    case wrongNode(at: Route, NodeID)
     /// The peer answered and ended it at once.
     case refused(QUICClosure)
     case cancelled

@@ -1,28 +1,26 @@
-internal import MewBase
-
-/// The addresses of one dial and what became of each. A value.
+/// The ways of one dial and what became of each. A value.
 struct Race {
-    private(set) var attempts: [(address: SocketAddress, outcome: String?)]
+    private(set) var attempts: [(route: Route, outcome: String?)]
 
     /// More than a peer with several networks has; the rest is ignored, so that one record cannot make us a flood.
     static let maxCandidates = 16
 
-    init(_ addresses: [SocketAddress]) {
-        var seen: Set<SocketAddress> = []
-        attempts = addresses.filter { seen.insert($0).inserted }.prefix(Self.maxCandidates).map { ($0, nil) }
+    init(_ routes: [Route]) {
+        var seen: Set<Route> = []
+        attempts = routes.filter { seen.insert($0).inserted }.prefix(Self.maxCandidates).map { ($0, nil) }
     }
 
-    /// Addresses nothing is known against.
-    var live: [SocketAddress] { attempts.filter { $0.outcome == nil }.map(\.address) }
+    /// Ways nothing is known against.
+    var live: [Route] { attempts.filter { $0.outcome == nil }.map(\.route) }
 
-    mutating func failed(_ address: SocketAddress, _ outcome: String) {
-        for index in attempts.indices where attempts[index].address == address && attempts[index].outcome == nil {
+    mutating func failed(_ route: Route, _ outcome: String) {
+        for index in attempts.indices where attempts[index].route == route && attempts[index].outcome == nil {
             attempts[index].outcome = outcome
         }
     }
 
-    /// Half a sentence for each address; `rest` for those nothing was heard about.
+    /// Half a sentence for each way; `rest` for those nothing was heard about.
     func outcomes(rest: String) -> [DialFailure.Attempt] {
-        attempts.map { DialFailure.Attempt(address: $0.address, outcome: $0.outcome ?? rest) }
+        attempts.map { DialFailure.Attempt(route: $0.route, outcome: $0.outcome ?? rest) }
     }
 }

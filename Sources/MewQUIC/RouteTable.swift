@@ -40,8 +40,8 @@ struct RouteTable {
     }
 
     /// The path that a packet from `arrival` belongs to; nil when it came from nowhere we know, and is to be dropped.
-    mutating func path(for arrival: Outlet) -> CorePath? {
-        isDialler ? knownPath(arrival) : listenerPath(arrival)
+    func path(for arrival: Outlet) -> CorePath? {
+        isDialler ? knownPath(arrival) : Self.listenerPath(arrival.route)
     }
 
     /// Two paths may lead to the same address from different ones of ours; otherwise the newest is meant.
@@ -59,13 +59,18 @@ struct RouteTable {
         return found
     }
 
-    private mutating func listenerPath(_ arrival: Outlet) -> CorePath {
-        if let last = paths.last, last.outlets[0] == arrival { return last.path }
+    /// A genuine packet came from `arrival`. The listener answers there, from the address it was sent to; whoever only
+    /// knows our connection ID cannot turn our packets away.
+    ///
+    /// - Parameter current: is never forgotten, however many other addresses the peer shows.
+    mutating func noteArrival(_ arrival: Outlet, keeping current: CorePath?) {
+        guard !isDialler, let last = paths.last, last.outlets[0] != arrival else { return }
         let path = Self.listenerPath(arrival.route)
         paths.removeAll { $0.path == path }
-        if paths.count >= Self.maxPaths { paths.removeFirst() }
+        if paths.count >= Self.maxPaths, let oldest = paths.firstIndex(where: { $0.path != current }) {
+            paths.remove(at: oldest)
+        }
         paths.append(Path(path: path, outlets: [arrival]))
-        return path
     }
 
     /// Where packets of `path` go. More than one while a race is open.

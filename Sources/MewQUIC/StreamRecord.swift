@@ -4,12 +4,12 @@ internal import MewQUICCore
 final class StreamRecord {
     let stream: StreamCore
     /// The one task that reads.
-    var reader: Waiters.ID?
+    let reader = WaitList()
     /// The one task whose bytes are being written and that waits for room.
-    var writer: Waiters.ID?
+    let writer = WaitList()
     /// A write is under way: others wait in line, so that two writes are never mixed.
     var isWriting = false
-    var writersInLine: [Waiters.ID] = []
+    let writersInLine = WaitList()
 
     init(_ stream: StreamCore) {
         self.stream = stream

@@ -10,7 +10,7 @@ extension ConnectionCore {
     /// (DESIGN §6).
     static let initialDestinationBytes = 18
 
-    func createClient(now: Instant) throws {
+    func createClient(now: Instant, callbacks: ngtcp2_callbacks) throws {
         let source = LocalConnectionID(random: entropy)
         var destinationID = ForeignConnectionID(random: entropy, byteCount: Self.initialDestinationBytes).cid
         var sourceID = source.cid
@@ -18,7 +18,7 @@ extension ConnectionCore {
         incomingPath.set(path)
         var created: OpaquePointer?
         let status = withSettings(now: now) { settings in
-            withUnsafePointer(to: Callbacks.table) { callbacks in
+            withUnsafePointer(to: callbacks) { callbacks in
                 ngtcp2_conn_client_new_versioned(
                     &created, &destinationID, &sourceID, incomingPath.pointer, UInt32(NGTCP2_PROTO_VER_V1),
                     NGTCP2_CALLBACKS_VERSION, callbacks, NGTCP2_SETTINGS_VERSION, &settings,
@@ -132,7 +132,10 @@ extension ConnectionCore {
         isAuthorized = true
         let configuration = configuration
         ngtcp2_conn_extend_max_offset(
-            connection, saturatingDifference(configuration.connectionWindow, configuration.unauthorizedWindow))
+            connection,
+            streams.uncreditedBytes
+                + saturatingDifference(configuration.connectionWindow, configuration.unauthorizedWindow))
+        streams.uncreditedBytes = 0
         let bidirectional = saturatingDifference(
             configuration.bidirectionalStreams, configuration.unauthorizedStreams)
         ngtcp2_conn_extend_max_streams_bidi(connection, Int(bidirectional + streams.uncreditedBidirectional))

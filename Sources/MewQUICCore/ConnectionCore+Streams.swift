@@ -100,7 +100,12 @@ extension ConnectionCore {
         if !stream.isClosed {
             ngtcp2_conn_extend_max_stream_offset(connection, stream.id, UInt64(byteCount))
         }
-        ngtcp2_conn_extend_max_offset(connection, UInt64(byteCount))
+        if isAuthorized {
+            ngtcp2_conn_extend_max_offset(connection, UInt64(byteCount))
+        } else {
+            // What a stranger may send in all does not grow by our reading it.
+            streams.uncreditedBytes += UInt64(byteCount)
+        }
     }
 
     func requireOpen() throws(QUICError) {

@@ -92,11 +92,21 @@ package final class ConnectionCore {
         _ peer: NodeID, protocols: [String], path: CorePath, credentials: TLSCredentials, resetKey: ResetKey,
         configuration: TransportConfiguration, entropy: any Entropy, now: Instant
     ) throws -> ConnectionCore {
+        try dial(
+            peer, protocols: protocols, path: path, credentials: credentials, resetKey: resetKey,
+            configuration: configuration, entropy: entropy, now: now, callbacks: Callbacks.table)
+    }
+
+    /// The same with other callbacks: tests damage packets before they are encrypted.
+    static func dial(
+        _ peer: NodeID, protocols: [String], path: CorePath, credentials: TLSCredentials, resetKey: ResetKey,
+        configuration: TransportConfiguration, entropy: any Entropy, now: Instant, callbacks: ngtcp2_callbacks
+    ) throws -> ConnectionCore {
         let tls = try TLSSession(dialling: peer, protocols: protocols, credentials: credentials)
         let core = ConnectionCore(
             role: .client, configuration: configuration, tls: tls, resetKey: resetKey, entropy: entropy, path: path,
             now: now)
-        try core.createClient(now: now)
+        try core.createClient(now: now, callbacks: callbacks)
         return core
     }
 

@@ -13,6 +13,8 @@ final class StreamTable {
     /// Streams that the peer opened and that have ended; credited to the peer once it is authorized.
     var uncreditedBidirectional: UInt64 = 0
     var uncreditedUnidirectional: UInt64 = 0
+    /// Bytes that were read before the peer was authorized.
+    var uncreditedBytes: UInt64 = 0
 
     subscript(id: Int64) -> StreamCore? { byID[id] }
 

@@ -69,7 +69,7 @@ struct QUICDialTests {
             let result = try dial(world, client, server.secret.node, [impostor.address, server.address])
             #expect(result.peer == server.secret.node)
             let alone = try dial(world, client, server.secret.node, [impostor.address])
-            #expect(alone.failure == .wrongNode(at: impostor.address, impostor.secret.node))
+            #expect(alone.failure == .wrongNode(at: .direct(impostor.address), impostor.secret.node))
         }
     }
 

@@ -43,7 +43,8 @@ extension DialError {
         switch failure {
         case .noRoute(let attempts): self = attempts.isEmpty ? .noRoute : .unreachable(attempts.map(Attempt.init))
         case .unreachable(let attempts): self = .unreachable(attempts.map(Attempt.init))
-        case .wrongNode(let address, _): self = .wrongNode(at: address)
+        case .wrongNode(.direct(let address), _): self = .wrongNode(at: address)
+        case .wrongNode(.carried, _): self = .refused(.transport("another node answered through the relay"))
         case .refused(let closure): self = .refused(LinkClosure(closure))
         case .cancelled: self = .cancelled
         case .endpointClosed: self = .refused(.local(.shuttingDown))
@@ -53,6 +54,6 @@ extension DialError {
 
 extension DialError.Attempt {
     init(_ attempt: DialFailure.Attempt) {
-        self.init(route: .direct(attempt.address), outcome: attempt.outcome)
+        self.init(route: LinkPath(attempt.route), outcome: attempt.outcome)
     }
 }
