@@ -22,8 +22,7 @@ extension Connection {
             if count > 0 { return count }
             guard let record = streams[id] else { throw .finished }
             if Task.isCancelled { throw .cancelled }
-            await wait(unless: { !record.stream.hasWaitingWriter || closure != nil }) { record.writer = $0 }
-            record.writer = nil
+            await wait(in: record.writer, unless: { !record.stream.hasWaitingWriter || closure != nil })
         }
     }
 

@@ -34,6 +34,9 @@ enum Callbacks {
             core(owner).handshakeConfirmed()
             return 0
         }
+        table.recv_tx_key = { _, level, owner in
+            level == NGTCP2_ENCRYPTION_LEVEL_1RTT ? core(owner).requireTransportParameters() : 0
+        }
         table.recv_stateless_reset = { _, _, owner in
             core(owner).receivedReset()
             return 0

@@ -77,7 +77,8 @@ extension ConnectionCore {
     }
 
     private func failHandshake() {
-        let alert = ngtcp2_conn_get_tls_alert(connection)
+        let missingExtension: UInt8 = 109
+        let alert = lacksTransportParameters ? missingExtension : ngtcp2_conn_get_tls_alert(connection)
         let code = QUICClosure.cryptoErrorBase + UInt64(alert)
         let closure: QUICClosure =
             if let wrong = tls.wrongKey {

@@ -149,6 +149,18 @@ extension ConnectionCore {
         left > right ? left - right : 0
     }
 
+    /// Ends a handshake whose TLS messages carry no QUIC transport parameters, before the first 1-RTT packet is written.
+    ///
+    /// A server of ngtcp2 1.11 with GnuTLS does not look: it would go on and end the process with a failed assertion, so
+    /// that one packet of a stranger could stop the daemon.
+    ///
+    /// "endpoints that receive ClientHello or EncryptedExtensions messages without the quic_transport_parameters
+    /// extension MUST close the connection with an error of type 0x016d" (RFC 9001 §8.2).
+    func requireTransportParameters() -> Int32 {
+        lacksTransportParameters = ngtcp2_conn_get_remote_transport_params(connection) == nil
+        return lacksTransportParameters ? NGTCP2_ERR_CALLBACK_FAILURE : 0
+    }
+
     func handshakeCompleted() -> Int32 {
         guard case .key = tls.peerCertificate, tls.applicationProtocol != nil else {
             return NGTCP2_ERR_CALLBACK_FAILURE

@@ -59,6 +59,9 @@ package final class ConnectionCore {
     /// A check of another path is running.
     var isProbingPath = false
 
+    /// The peer's TLS messages said nothing about QUIC.
+    var lacksTransportParameters = false
+
     /// The time limit of a handshake counts from here.
     package let startedAt: Instant
 

@@ -28,8 +28,9 @@ final class HostilePair {
     let client: ConnectionCore
     private(set) var server: ConnectionCore?
     var now = Instant(nanoseconds: 1_000_000_000)
-    /// Every datagram either side has sent.
+    /// The first datagrams either side has sent: a handshake and what followed.
     private(set) var datagrams: [[UInt8]] = []
+    private static let maxDatagrams = 32
     private let entropy: HostileEntropy
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_535, alignment: 16)
 
@@ -68,7 +69,7 @@ final class HostilePair {
                 packets.append(Array(memory[start..<min(start + batch.segmentSize, batch.byteCount)]))
             }
         }
-        datagrams += packets
+        datagrams += packets.prefix(Self.maxDatagrams - datagrams.count)
         return packets
     }
 
