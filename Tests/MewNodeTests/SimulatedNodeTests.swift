@@ -27,7 +27,10 @@ struct SimulatedNodeTests {
             let near = try Self.start(1, offers: [applicationProtocol], on: client, world)
             server.loop.spawn { await Self.echo(far, on: server) }
             let target = DialTarget(node: far.node, addresses: [server.address(port: Self.port)])
-            return try world.run(on: client, limit: .seconds(600)) { try await Self.exchange(near, target) }
+            let echoed = try world.run(on: client, limit: .seconds(600)) { try await Self.exchange(near, target) }
+            try world.run(on: client) { await near.stop() }
+            try world.run(on: server) { await far.stop() }
+            return echoed
         }
         #expect(echoed == Self.sizes)
     }

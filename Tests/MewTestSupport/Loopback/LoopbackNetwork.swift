@@ -5,7 +5,12 @@ import Synchronization
 
 /// Nodes inside this process that dial one another by node ID.
 package final class LoopbackNetwork: Sendable {
-    private let listeners = Mutex<[NodeID: LoopbackEndpoint]>([:])
+    /// Weak, because an endpoint holds its network.
+    private struct Listener {
+        weak let endpoint: LoopbackEndpoint?
+    }
+
+    private let listeners = Mutex<[NodeID: Listener]>([:])
 
     package init() {}
 
@@ -17,17 +22,17 @@ package final class LoopbackNetwork: Sendable {
     }
 
     func register(_ endpoint: LoopbackEndpoint) {
-        listeners.withLock { $0[endpoint.node] = endpoint }
+        listeners.withLock { $0[endpoint.node] = Listener(endpoint: endpoint) }
     }
 
     func unregister(_ endpoint: LoopbackEndpoint) {
         listeners.withLock { listeners in
-            if listeners[endpoint.node] === endpoint { listeners[endpoint.node] = nil }
+            if listeners[endpoint.node]?.endpoint === endpoint { listeners[endpoint.node] = nil }
         }
     }
 
     func listener(_ node: NodeID) -> LoopbackEndpoint? {
-        listeners.withLock { $0[node] }
+        listeners.withLock { $0[node]?.endpoint }
     }
 }
 
