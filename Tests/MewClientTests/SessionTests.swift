@@ -299,6 +299,77 @@ struct SessionTests {
         }
     }
 
+    @Test("a channel that the daemon ends is attached again over the same link, three times at most")
+    func channelEnded() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let (link, channel) = try await attached(stage, feed, head: 3)
+            await channel.channel.finish()
+            for _ in 0..<3 {
+                let again = try await link.channel()
+                guard case .attachSession(let attach) = try await again.receive().message else {
+                    throw FakeDaemonError("no attach")
+                }
+                #expect(attach.afterSequence == SequenceNumber(3))
+                try await again.send(
+                    .sessionReady(DaemonMessage.SessionReady(sessionID: id, epoch: epoch, resume: .replay)))
+                await again.channel.finish()
+            }
+            for _ in 0..<3 { try await feed.sessionPhase(.lost) }
+            try await feed.sessionPhase(.lost)
+            #expect(await stage.supervisor.view.attached[id]?.phase == .lost)
+        }
+    }
+
+    @Test("a session that is attached already is not attached twice")
+    func attachedTwice() async throws {
+        for applicationProtocol in ApplicationProtocol.allCases {
+            let stage = Stage(protocols: [applicationProtocol])
+            try await stage.run { feed in
+                let link = try await stage.accept()
+                try await link.welcome()
+                try await feed.ready()
+                async let made = stage.supervisor.newSession(cwd: nil)
+                let channel = link.native ? try await link.channel() : link.control
+                _ = try await channel.receive()
+                try await channel.send(
+                    .sessionReady(
+                        DaemonMessage.SessionReady(sessionID: id, epoch: link.native ? epoch : nil, resume: .new)))
+                if link.native {
+                    try await channel.send(.caughtUp(DaemonMessage.CaughtUp(sessionID: id, sequence: .zero)))
+                }
+                #expect(try await made == id)
+                try await stage.supervisor.attach(id)
+            }
+        }
+    }
+
+    @Test(
+        "a stock daemon: the echo delivers a prompt, the end of its turn settles it, a loss before the echo is unknown")
+    func stockOperations() async throws {
+        let stage = Stage(protocols: [.stock])
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            async let attached: Void = stage.supervisor.attach(id)
+            _ = try await link.control.receive()
+            try await link.control.send(.sessionReady(DaemonMessage.SessionReady(sessionID: id)))
+            try await link.control.send(.sessionHistory(DaemonMessage.SessionHistory(messages: [])))
+            try await attached
+            let operation = try await stage.supervisor.prompt("hi", in: id)
+            try await link.control.send(.userMessage(DaemonMessage.UserMessage(text: "hi")))
+            _ = try await feed.operation { $0.id == operation && $0.state == .delivered(nil) }
+            try await link.control.send(
+                .sessionActivityChanged(DaemonMessage.SessionActivityChanged(sessionID: id, activity: .idle)))
+            _ = try await feed.operation { $0.id == operation && $0.state == .settled(nil) }
+            let lost = try await stage.supervisor.prompt("again", in: id)
+            stage.daemon.breakLinks()
+            _ = try await feed.operation { $0.id == lost && $0.state == .unknown }
+            #expect(await stage.store.records().operations.map(\.id) == [lost])
+        }
+    }
+
     @Test("alerts are told once, and not when they are old")
     func alerts() async throws {
         var memory = AlertMemory()

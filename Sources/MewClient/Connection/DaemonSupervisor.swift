@@ -209,7 +209,7 @@ public actor DaemonSupervisor {
             for await next in group { closure = closure ?? next }
             return closure
         }
-        await lostConnection()
+        await lostConnection(ready)
         let end = ConnectionEnd(closure ?? .local(.done))
         guard case .refusal(.revoked) = end, let revocation else { return end }
         return .refusal(.revoked(at: revocation.at, reason: revocation.reasonText))
@@ -247,12 +247,13 @@ public actor DaemonSupervisor {
         }
     }
 
-    private func lostConnection() async {
+    private func lostConnection(_ ready: ReadyLink) async {
         connection = nil
         waiters.failAll(ClientError(.unreachable, "the connection was lost"))
         stockOpening?.feed.finish()
         stockOpening = nil
         for id in channels.keys.sorted(by: { $0.text < $1.text }) { await lostChannel(of: id) }
+        if !ready.isNative { await settleDelivered(in: nil) }
         for id in view.operations.keys.sorted() { await advance(id) { $0.channelLost() } }
     }
 

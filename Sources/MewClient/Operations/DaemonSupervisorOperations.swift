@@ -150,6 +150,30 @@ extension DaemonSupervisor {
         await advance(id) { $0.refused(ClientError(error)) }
     }
 
+    // MARK: - What stands for receipts at a stock daemon
+
+    /// The echo of a prompt of ours: the oldest one that waits for it has arrived.
+    func echoed(in session: SessionID) async {
+        let waiting = view.operations.values.filter { $0.session == session && $0.state == .sending }
+        guard let oldest = waiting.map(\.id).min() else { return }
+        await advance(oldest) { $0.state = .delivered(nil) }
+    }
+
+    func turnEnded(in session: SessionID) async {
+        guard connection?.ready.isNative == false else { return await queryUnsettled(of: session) }
+        await settleDelivered(in: session)
+    }
+
+    /// What arrived is all that can be known of it, once its turn or the connection is over.
+    func settleDelivered(in session: SessionID?) async {
+        for operation in view.operations.values.sorted(by: { $0.id < $1.id })
+        where (session == nil || operation.session == session) && operation.state == .delivered(nil) {
+            await advance(operation.id) { $0.state = .settled(nil) }
+        }
+    }
+
+    // MARK: - Asking
+
     /// Asks the daemon about everything that is not over: after a reconnect, and when a turn ended.
     func queryUnsettled(of session: SessionID? = nil) async {
         guard connection?.ready.isNative == true else { return }

@@ -70,6 +70,17 @@ public struct AttachedSession: Sendable {
 
     public mutating func attachingAgain() -> [Effect] { enter(.attaching) }
 
+    /// How often the daemon ended the channel without the session having been live in between.
+    private var endings = 0
+    /// A daemon that ends every channel at once does not want us there; the next connection tries again.
+    private static let maxEndings = 3
+
+    /// Whether to attach again over the same link after the daemon ended the channel.
+    mutating func mayReattach() -> Bool {
+        endings += 1
+        return phase == .lost && endings <= Self.maxEndings
+    }
+
     /// A stock daemon sends no history of a session it has just made.
     mutating func startedOnStock() -> [Effect] { enter(.live) }
 
@@ -88,6 +99,7 @@ public struct AttachedSession: Sendable {
     private mutating func enter(_ next: Phase) -> [Effect] {
         guard phase != next else { return [] }
         phase = next
+        if next == .live { endings = 0 }
         return [.phaseChanged(next)]
     }
 

@@ -10,6 +10,8 @@ extension DaemonSupervisor {
     /// Attaches and returns when the session is live here: nothing before it is missing. Attached again by itself after a loss.
     public func attach(_ id: SessionID) async throws(ClientError) {
         guard let connection else { throw notReady }
+        // A stock daemon would not answer at all (spec/mew-wire.md §3.1.1).
+        if channels[id] != nil, view.attached[id]?.phase == .live { return }
         if view.attached[id] == nil { view.attached[id] = AttachedSession(id: id) }
         let opening = Opening(.attach(id))
         do throws(ClientError) {
@@ -31,7 +33,9 @@ extension DaemonSupervisor {
         let opening = Opening(.new(operation.id))
         do throws(ClientError) {
             try await open(opening, .newSession(message), operation: operation.id)
-            return try await live(opening)
+            let id = try await live(opening)
+            if !connection.ready.isNative { await advance(operation.id) { $0.state = .settled(nil) } }
+            return id
         } catch {
             await advance(operation.id) { operation in
                 if error.code.definitelyNotDone { operation.refused(error) } else { operation.channelLost() }
@@ -147,6 +151,14 @@ extension DaemonSupervisor {
         opening.feed.offerLast(.failure(ClientError(.deliveryUnknown, "the daemon ended the channel of the session")))
         guard let bound, channels[bound]?.generation == generation else { return }
         await lostChannel(of: bound)
+        await reattach(bound)
+    }
+
+    /// The daemon ended the channel while the link lives: the session is gone, or it only lost patience. Asking tells.
+    private func reattach(_ id: SessionID) async {
+        guard let connection, view.attached[id]?.mayReattach() == true else { return }
+        await perform(view.attached[id]?.attachingAgain() ?? [], of: id)
+        try? await open(Opening(.attach(id)), attachMessage(id, connection.ready), operation: nil)
     }
 
     private func newGeneration() -> UInt64 {
@@ -204,6 +216,7 @@ extension DaemonSupervisor {
 
     private func receivedOnSession(_ frame: DaemonFrame, _ id: SessionID, isNative: Bool) async {
         let isOwn = isOwnEcho(frame, id, isNative: isNative)
+        if isOwn, !isNative { await echoed(in: id) }
         guard
             let effects = view.attached[id]?.receive(
                 frame, isNative: isNative, now: environment.wallClock())
@@ -238,7 +251,7 @@ extension DaemonSupervisor {
                 let message = ClientMessage.ResumeSession(sessionID: id, afterSequence: sequence)
                 try? await send(.resumeSession(message), on: id)
             case .turnEnded:
-                await queryUnsettled(of: id)
+                await turnEnded(in: id)
             }
         }
     }

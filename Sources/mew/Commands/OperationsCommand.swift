@@ -72,7 +72,12 @@ extension Command {
         _ operation: MewClient.Operation, _ command: ClientCommand, _ target: ClientCommand.Target
     ) async throws(CommandFailure) {
         if operation.state == .unknown || operation.state == .sending {
-            _ = try await ask([operation], settle: true, command, target)
+            do throws(CommandFailure) {
+                _ = try await ask([operation], settle: true, command, target)
+            } catch {
+                // A stock daemon keeps no receipts: there is nothing to settle, and nobody who could tell.
+                guard error.code == .unknownType else { throw error }
+            }
         }
         do throws(ClientStoreError) {
             try await command.store.update { records throws(ClientStoreError) in _ = records.drop(operation.id) }

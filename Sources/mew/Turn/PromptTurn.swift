@@ -236,6 +236,8 @@ struct PromptTurn {
         guard isLive || !isReady else { return nil }  // the last events are still on their way
         if let result = stock.result { return done(result.rawValue, Self.exit(result)) }
         switch operation?.state {
+        case .settled? where !daemon.link.isNative:
+            return nil  // how it went, the alert tells
         case .settled(let result)?:
             guard !isRunning || isOverdue else { return nil }
             let result = result ?? .completed
