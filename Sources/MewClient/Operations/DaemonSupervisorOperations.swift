@@ -90,10 +90,8 @@ extension DaemonSupervisor {
             await advance(operation.id) { $0.failedToSend(error) }
             throw error
         }
-        // A stock daemon gives no receipts: what is on its way is all that will ever be known.
-        if !connection.ready.isNative {
-            await advance(operation.id) { $0.state = kind == .prompt ? .stored : .settled(nil) }
-        }
+        // A stock daemon gives no receipts. A prompt is echoed; of everything else nobody will ever know more.
+        if !connection.ready.isNative, kind != .prompt { await advance(operation.id) { $0.state = .settled(nil) } }
         return operation.id
     }
 
@@ -154,7 +152,9 @@ extension DaemonSupervisor {
 
     /// The echo of a prompt of ours: the oldest one that waits for it has arrived.
     func echoed(in session: SessionID) async {
-        let waiting = view.operations.values.filter { $0.session == session && $0.state == .sending }
+        let waiting = view.operations.values.filter {
+            $0.session == session && $0.kind == .prompt && $0.state == .sending
+        }
         guard let oldest = waiting.map(\.id).min() else { return }
         await advance(oldest) { $0.state = .delivered(nil) }
     }
