@@ -71,8 +71,19 @@ let interop: [Target] = [
         swiftSettings: strict)
 ]
 
+/// Thousands of simulated worlds in one run, built with optimization; run by Scripts/test.
+let seeds: [Target] = [
+    .executableTarget(
+        name: "simulated-seeds",
+        dependencies: ["MewSim", "MewSimQUIC"],
+        path: "Tests/SimulatedSeeds",
+        swiftSettings: strict)
+]
+
 let testSupport: [Target] = [
     module("MewSim", ["MewBase", "MewLoop", "CSys"], path: "Tests/MewSim"),
+    module(
+        "MewSimQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUIC", "MewSim"], path: "Tests/MewSimQUIC"),
     module(
         "MewTestSupport",
         ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewAgent", "MewSim", "CSQLite"],
@@ -85,7 +96,7 @@ let testTargets: [Target] = [
     tests("MewWireTests", ["MewBase", "MewIdentity", "MewWire", "MewTestSupport"]),
     tests("MewSessionTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewSim", "MewTestSupport"]),
     tests("MewLoopTests", ["MewBase", "MewLoop"]),
-    tests("MewSimTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim"]),
+    tests("MewSimTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim", "MewSimQUIC"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewTestSupport"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests(
@@ -131,7 +142,7 @@ let package = Package(
         .library(name: "MewClient", targets: ["MewClient"]),
         .executable(name: "mew", targets: ["mew"]),
     ],
-    targets: systemLibraries + modules + interop + testSupport + testTargets
+    targets: systemLibraries + modules + interop + testSupport + seeds + testTargets
 )
 
 // The libFuzzer targets of Fuzz/README.md. They need the fuzzer's own `main`, so an ordinary build must not see them.

@@ -35,6 +35,7 @@ package final class SimNode: @unchecked Sendable {
     private var nextPort: UInt16 = 49_152
     private let tasks = SimTasks()
     private var killActions: [() -> Void] = []
+    private var releases: [@Sendable () async -> Void] = []
 
     init(_ world: SimWorld, _ name: String, _ hosts: [SocketAddress], seed: UInt64) {
         self.world = world
@@ -92,6 +93,12 @@ package final class SimNode: @unchecked Sendable {
         killActions.append(action)
     }
 
+    /// Runs as a task after the kill, when nothing it does has an effect any more: for what a real process leaves to the
+    /// kernel, and would otherwise stay in the memory of the test.
+    package func afterKill(_ release: @escaping @Sendable () async -> Void) {
+        releases.append(release)
+    }
+
     /// From this instant nothing the node does has an effect: sockets send nothing, timers do not fire. Then its tasks
     /// are cancelled in the order they were started, and their code unwinds while the world runs.
     package func kill() {
@@ -106,6 +113,8 @@ package final class SimNode: @unchecked Sendable {
             if loop.hasWork { loop.wake() }
         }
         tasks.cancelAll()
+        for release in releases { loop.spawn(release) }
+        releases = []
     }
 
     // MARK: - Sockets

@@ -19,11 +19,11 @@ private enum Mixture {
                 $0.jitter = .milliseconds(20)
                 $0.duplicates = 0.05
             }
-            let log = Slot<[String]>([])
+            let log = Shared<[String]>([])
             let server = world.addNode("server")
             let serverTalker = try server.loop.enter { try Talker(node: server, port: 1) }
             let clients = (0..<4).map { world.addNode("client \($0)") }
-            let done = Slot(0)
+            let done = Shared(0)
             for client in clients {
                 let talker = try client.loop.enter { try Talker(node: client, port: 2) }
                 client.loop.spawn {
@@ -43,7 +43,7 @@ private enum Mixture {
 
     /// Task groups, `async let`, streams, plain actors, continuations, clocks and cancellation.
     private static func everything(
-        _ talker: Talker, of peer: SocketAddress, on node: SimNode, _ log: Slot<[String]>
+        _ talker: Talker, of peer: SocketAddress, on node: SimNode, _ log: Shared<[String]>
     ) async {
         let plain = PlainActor()
         let clock: any Clock<Duration> = LoopClock(node.loop)

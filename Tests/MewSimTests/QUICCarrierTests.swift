@@ -4,6 +4,7 @@ import MewLoop
 import MewQUIC
 import MewQUICCore
 import MewSim
+import MewSimQUIC
 import Testing
 
 /// A relay in one object: gives every packet to the other half after a while.
@@ -37,7 +38,7 @@ private final class Pipe: DatagramCarrier, @unchecked Sendable {
 @Suite("Carriers: the seam of the relay")
 struct QUICCarrierTests {
     private func attach(_ world: SimWorld, _ pipe: Pipe, to node: QUICNode) throws -> CarrierID {
-        let endpoint = node.endpoint!
+        let endpoint = node.endpoint
         return try world.run(on: node.node) { await endpoint.attach(pipe) }
     }
 
@@ -51,7 +52,7 @@ struct QUICCarrierTests {
             (here.other, there.other) = (there, here)
             let relay = try attach(world, here, to: client)
             _ = try attach(world, there, to: server)
-            let (endpoint, node, address) = (client.endpoint!, server.secret.node, server.address)
+            let (endpoint, node, address) = (client.endpoint, server.secret.node, server.address)
             let route = Route.carried(relay, peer: Pipe.peerNumber)
             let routes: [Route?] = try world.run(on: client.node) {
                 let connection = try await endpoint.connect(to: node, routes: [route], protocols: ["test/1"])
@@ -83,7 +84,7 @@ struct QUICCarrierTests {
             (here.other, there.other) = (there, here)
             let relay = try attach(world, here, to: client)
             _ = try attach(world, there, to: server)
-            let (endpoint, node, address) = (client.endpoint!, server.secret.node, server.address)
+            let (endpoint, node, address) = (client.endpoint, server.secret.node, server.address)
             let routes: [Route] = [.carried(relay, peer: Pipe.peerNumber), .direct(address)]
             let won = try world.run(on: client.node) {
                 try await endpoint.connect(to: node, routes: routes, protocols: ["test/1"]).status.route
@@ -107,7 +108,7 @@ struct QUICCarrierTests {
             (here.other, there.other) = (there, here)
             let relay = try attach(world, here, to: client)
             _ = try attach(world, there, to: server)
-            let (endpoint, node) = (client.endpoint!, server.secret.node)
+            let (endpoint, node) = (client.endpoint, server.secret.node)
             _ = try world.run(on: client.node) {
                 try await endpoint.connect(
                     to: node, routes: [.carried(relay, peer: Pipe.peerNumber)], protocols: ["test/1"])

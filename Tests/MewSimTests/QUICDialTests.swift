@@ -4,6 +4,7 @@ import MewLoop
 import MewQUIC
 import MewQUICCore
 import MewSim
+import MewSimQUIC
 import Testing
 
 @Suite("Dialling")
@@ -20,7 +21,7 @@ struct QUICDialTests {
         _ world: SimWorld, _ client: QUICNode, _ target: NodeID, _ addresses: [SocketAddress],
         protocols: [String] = ["test/1"]
     ) throws -> Dialled {
-        let endpoint = client.endpoint!
+        let endpoint = client.endpoint
         let start = world.now
         let result: Result<(NodeID, Route?), DialFailure> = try world.run(on: client.node) {
             do throws(DialFailure) {
@@ -129,7 +130,7 @@ struct QUICDialTests {
     func cancelled() throws {
         try withSimWorld(seed: 7) { world in
             let client = try QUICNode(world, "client", key: 2, accepts: [])
-            let (endpoint, target) = (client.endpoint!, client.secret.node)
+            let (endpoint, target) = (client.endpoint, client.secret.node)
             let outcome = Shared<DialFailure?>(nil)
             let task = client.node.loop.spawn {
                 do throws(DialFailure) {
@@ -176,7 +177,7 @@ struct QUICDialTests {
             let done = Shared<[Duration]>([])
             let start = world.now
             for client in clients {
-                let (endpoint, node, address) = (client.endpoint!, server.secret.node, server.address)
+                let (endpoint, node, address) = (client.endpoint, server.secret.node, server.address)
                 client.node.loop.spawn {
                     _ = try? await endpoint.connect(to: node, addresses: [address], protocols: ["test/1"])
                     done.value.append(start.duration(to: client.node.world.now))

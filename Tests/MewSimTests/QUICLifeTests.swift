@@ -4,6 +4,7 @@ import MewLoop
 import MewQUIC
 import MewQUICCore
 import MewSim
+import MewSimQUIC
 import Testing
 
 /// A server and a client with one connection between them.
@@ -21,7 +22,7 @@ private final class Couple: @unchecked Sendable {
         server = try QUICNode(world, "server", key: 1)
         client = try QUICNode(world, "client", key: 2, hosts: clientHosts, accepts: [])
         let accepted = Shared<Connection?>(nil)
-        let listener = server.endpoint!
+        let listener = server.endpoint
         server.node.loop.spawn {
             accepted.value = await listener.accept()
             if authorizes { await accepted.value?.authorize() }
@@ -33,7 +34,7 @@ private final class Couple: @unchecked Sendable {
     }
 
     static func dial(_ world: SimWorld, _ client: QUICNode, _ server: QUICNode) throws -> Connection {
-        let (endpoint, node, address) = (client.endpoint!, server.secret.node, server.address)
+        let (endpoint, node, address) = (client.endpoint, server.secret.node, server.address)
         return try world.run(on: client.node) {
             try await endpoint.connect(to: node, addresses: [address], protocols: ["test/1"])
         }
@@ -276,7 +277,7 @@ struct QUICLifeTests {
     func cancels() throws {
         try withSimWorld(seed: 11) { world in
             let couple = try Couple(world)
-            let (connection, endpoint, loop) = (couple.connection, couple.client.endpoint!, couple.client.node.loop)
+            let (connection, endpoint, loop) = (couple.connection, couple.client.endpoint, couple.client.node.loop)
             let stream = try world.run(on: couple.client.node) { try await connection.openStream() }
             let ended = Shared<[String]>([])
             func note(_ name: String, _ body: @escaping @Sendable () async throws -> Void) -> Task<Void, Never> {
@@ -354,12 +355,12 @@ struct QUICLifeTests {
     func closesEndpoint() throws {
         try withSimWorld(seed: 13) { world in
             let couple = try Couple(world)
-            let endpoint = couple.server.endpoint!
+            let endpoint = couple.server.endpoint
             try world.run(on: couple.server.node) { await endpoint.close(code: 5, reason: "restarting") }
             let (closure, _) = try couple.end(of: couple.connection, on: couple.client)
             #expect(closure == .peer(code: 5, reason: "restarting"))
             #expect(try world.run(on: couple.server.node) { await endpoint.accept() == nil })
-            let (client, node, address) = (couple.client.endpoint!, couple.server.secret.node, couple.server.address)
+            let (client, node, address) = (couple.client.endpoint, couple.server.secret.node, couple.server.address)
             let failure: DialFailure? = try world.run(on: couple.client.node) {
                 do throws(DialFailure) {
                     _ = try await client.connect(to: node, addresses: [address], protocols: ["test/1"])
@@ -378,7 +379,7 @@ struct QUICLifeTests {
             let server = try QUICNode(world, "server", key: 1)
             let client = try QUICNode(world, "client", key: 2, accepts: [])
             server.echoAll()
-            let (endpoint, node, address) = (client.endpoint!, server.secret.node, server.address)
+            let (endpoint, node, address) = (client.endpoint, server.secret.node, server.address)
             for _ in 0..<200 {
                 try world.run(on: client.node) {
                     let connection = try await endpoint.connect(to: node, addresses: [address], protocols: ["test/1"])

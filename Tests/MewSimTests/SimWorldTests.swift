@@ -211,8 +211,8 @@ struct SimNetworkTests {
     @Test("from the instant of its kill a node has no effect, and its tasks unwind")
     func killed() throws {
         try Self.pair { world, left, right in
-            let unwound = Slot(false)
-            let (socket, to) = (Slot(left.socket), right.socket.localAddress)
+            let unwound = Shared(false)
+            let (socket, to) = (Shared(left.socket), right.socket.localAddress)
             left.node.loop.spawn { [node = left.node] in
                 do {
                     try await LoopClock(node.loop).sleep(for: .seconds(100))
@@ -273,11 +273,11 @@ struct SimWorldTests {
         withSimWorld(seed: 42) { world in
             let node = world.addNode("node")
             let failure = #expect(throws: SimFailure.self) {
-                try world.run(on: node) { await withCheckedContinuation { Slot.leaked.value.append($0) } }
+                try world.run(on: node) { await withCheckedContinuation { Shared.leaked.value.append($0) } }
             }
             #expect(failure?.seed == 42)
             #expect(failure?.reason == .stuck)
-            for continuation in Slot<[CheckedContinuation<Void, Never>]>.leaked.value { continuation.resume() }
+            for continuation in Shared<[CheckedContinuation<Void, Never>]>.leaked.value { continuation.resume() }
         }
     }
 
@@ -324,7 +324,7 @@ struct SimWorldTests {
             withSimWorld(seed: seed) { world in
                 let node = world.addNode("node")
                 let store = node.makeLoop()
-                let log = Slot<[String]>([])
+                let log = Shared<[String]>([])
                 for number in 0..<20 {
                     node.loop.post { log.value.append("n\(number)") }
                     store.post { log.value.append("s\(number)") }
@@ -339,7 +339,7 @@ struct SimWorldTests {
     }
 }
 
-extension Slot where Value == [CheckedContinuation<Void, Never>] {
+extension Shared where Value == [CheckedContinuation<Void, Never>] {
     /// Continuations that a test resumes only after its world gave up on them.
-    fileprivate static let leaked = Slot([])
+    fileprivate static let leaked = Shared([])
 }

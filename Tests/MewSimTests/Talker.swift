@@ -109,12 +109,3 @@ struct Received: Sendable {
         ecn = batch.ecn
     }
 }
-
-/// A variable that the tasks of one world share. `@unchecked Sendable`: one thread.
-final class Slot<Value>: @unchecked Sendable {
-    var value: Value
-
-    init(_ value: Value) {
-        self.value = value
-    }
-}

@@ -1,40 +1,44 @@
-import MewBase
-import MewIdentity
-import MewLoop
-import MewQUIC
-import MewQUICCore
-import MewSim
+package import MewBase
+package import MewIdentity
+internal import MewLoop
+package import MewQUIC
+package import MewSim
 
 /// A machine of the simulated world with a QUIC endpoint on it.
 ///
 /// `@unchecked Sendable`: a simulated world runs on one thread.
-final class QUICNode: @unchecked Sendable {
-    let node: SimNode
-    let secret: SecretKey
-    private(set) var endpoint: Endpoint!
+package final class QUICNode: @unchecked Sendable {
+    package let node: SimNode
+    package let secret: SecretKey
+    package let endpoint: Endpoint
 
-    static let port: UInt16 = 4_000
+    package static let port: UInt16 = 4_000
 
-    var address: SocketAddress { node.address(port: Self.port) }
+    package var address: SocketAddress { node.address(port: Self.port) }
 
-    init(
+    /// - Parameter key: fills the 32 bytes of the node key.
+    package init(
         _ world: SimWorld, _ name: String, key: UInt8, hosts: [SocketAddress] = [], accepts: [String] = ["test/1"],
         _ configure: (inout EndpointConfiguration) -> Void = { _ in }
     ) throws {
-        node = world.addNode(name, hosts: hosts)
-        secret = SecretKey(seed: Array(repeating: key, count: 32))!
+        guard let secret = SecretKey(seed: Array(repeating: key, count: 32)) else {
+            preconditionFailure("32 bytes are a seed")
+        }
         var configuration = EndpointConfiguration(
             secret: secret, addresses: [SocketAddress.anyIPv4.with(port: Self.port)], acceptedProtocols: accepts)
         configure(&configuration)
-        let (node, final) = (node, configuration)
+        let (node, final) = (world.addNode(name, hosts: hosts), configuration)
+        self.node = node
+        self.secret = secret
         endpoint = try world.run(on: node) {
             try await Endpoint.bind(final, network: node.network, loop: node.loop, entropy: node.entropy)
         }
+        node.afterKill { [endpoint] in await endpoint.close(code: 0, reason: "", linger: .zero) }
     }
 
     /// Accepts and authorizes everyone and hands each connection to `serve`.
-    func acceptAll(_ serve: @escaping @Sendable (Connection) async -> Void) {
-        let (loop, endpoint) = (node.loop, endpoint!)
+    package func acceptAll(_ serve: @escaping @Sendable (Connection) async -> Void) {
+        let (loop, endpoint) = (node.loop, endpoint)
         loop.spawn {
             while let connection = await endpoint.accept() {
                 await connection.authorize()
@@ -44,7 +48,7 @@ final class QUICNode: @unchecked Sendable {
     }
 
     /// Sends back what comes on every stream.
-    func echoAll() {
+    package func echoAll() {
         let loop = node.loop
         acceptAll { connection in
             while let stream = await connection.acceptStream() {
@@ -63,32 +67,9 @@ final class QUICNode: @unchecked Sendable {
     }
 }
 
-/// A value that one simulated thread shares among its tasks.
-final class Shared<Value>: @unchecked Sendable {
-    var value: Value
-
-    init(_ value: Value) {
-        self.value = value
-    }
-}
-
-/// A byte sequence in which a piece that is out of place shows: it repeats only after a prime number of bytes.
-enum Pattern {
-    private static let period = 65_521
-    private static let table: [UInt8] = (0..<(3 * period)).map {
-        UInt8(truncatingIfNeeded: ($0 % period) &* 31 &+ ($0 % period) >> 8)
-    }
-
-    /// At most 64 KiB of it.
-    static func bytes(at offset: Int, count: Int, salt: Int) -> [UInt8] {
-        let start = (offset + salt) % period
-        return Array(table[start..<(start + min(count, 64 << 10))])
-    }
-}
-
-/// Writes the pattern to a stream, ends it, and checks the pattern that comes back.
-enum Exchange {
-    static func write(_ byteCount: Int, salt: Int, to stream: QUICStream) async throws {
+/// Writes `Pattern` to a stream, ends it, and checks the pattern that comes back.
+package enum Exchange {
+    package static func write(_ byteCount: Int, salt: Int, to stream: QUICStream) async throws {
         var offset = 0
         while offset < byteCount {
             let bytes = Pattern.bytes(at: offset, count: byteCount - offset, salt: salt)
@@ -99,7 +80,7 @@ enum Exchange {
     }
 
     /// How many bytes came, or nil when one of them was wrong.
-    static func read(_ stream: QUICStream, salt: Int) async throws -> Int? {
+    package static func read(_ stream: QUICStream, salt: Int) async throws -> Int? {
         var offset = 0
         while let bytes = try await stream.read() {
             guard bytes == Pattern.bytes(at: offset, count: bytes.count, salt: salt) else { return nil }
