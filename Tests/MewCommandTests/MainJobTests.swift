@@ -174,7 +174,7 @@ struct MainJobTests {
             for (words, code, exit) in cases { try await expect(words, on: pair.laptop, code, exit) }
             try await pair.introduce()
             let paired: [([String], String, ExitCode)] = [
-                (["new", "desk", "--cwd", "/nonexistent"], "bad_cwd", .usage),
+                (["new", "desk", "--cwd", pair.desk.home.path + "/gone"], "bad_cwd", .usage),
                 (["new", "desk", "--agent", "nobody"], "bad_input", .usage),
                 (["history", "desk", "zzzz"], "unknown_session", .usage),
                 (["answer", "desk", "AAAA-000000", "once"], "unknown_request", .refused),
