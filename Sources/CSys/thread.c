@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,3 +54,9 @@ int csys_thread_start(const char *name, void (*body)(void *), void *context) {
 uint64_t csys_thread_current(void) { return (uint64_t)pthread_self(); }
 
 void csys_stdout_line_buffered(void) { setvbuf(stdout, NULL, _IOLBF, 0); }
+
+int csys_processor_count(void) {
+    cpu_set_t set;
+    // More processors than the set can name: then certainly more than one.
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : CPU_SETSIZE;
+}

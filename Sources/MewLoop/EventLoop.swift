@@ -64,8 +64,7 @@ package final class EventLoop: Loop, @unchecked Sendable {
     var taken: [Work] = []
     /// How many turns there were. A gauge: an idle loop has a few a second at most.
     package internal(set) var turnCount = 0
-    /// Until then the loop polls without sleeping.
-    var spinEnd = Instant.zero
+    var spinning: Spinning
     /// What `bootTimer` is set to.
     var armedDeadline = Instant.distantFuture
     var sleepDetector = SleepDetector(boot: csys_boot_nanoseconds(), awake: csys_awake_nanoseconds())
@@ -77,12 +76,13 @@ package final class EventLoop: Loop, @unchecked Sendable {
 
     /// - Parameters:
     ///   - name: shows in the list of threads, at most 15 bytes.
-    ///   - spin: after activity, poll that long before sleeping: cuts a round trip on loopback from 62 to 15 µs and
-    ///     burns a core meanwhile. Off by default.
+    ///   - spin: while events follow one another faster than this, poll that long before sleeping; see `Spinning`. For a loop
+    ///     of sockets, not for one whose work comes from other threads.
     ///   - waitsInMilliseconds: a test switch: as on kernels before 5.11, which have no finer wait.
     package init(name: String, spin: Duration = .zero, waitsInMilliseconds: Bool = false) throws(SystemError) {
         self.name = name
         self.spin = spin
+        spinning = Spinning(limit: spin)
         self.waitsInMilliseconds = waitsInMilliseconds
         turnTime = Self.systemTime
         poll = try checked(csys_poll_create(), "creating an event loop")

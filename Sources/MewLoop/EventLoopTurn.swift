@@ -12,30 +12,59 @@ extension EventLoop {
     private static let longWait: Duration = .seconds(1)
 
     func turn() {
-        let count = csys_poll_wait(
-            poll, events, Int32(Self.eventsPerTurn), waitNanoseconds(), waitsInMilliseconds ? 1 : 0)
-        precondition(count >= 0, "epoll refused our descriptor: error \(-count)")
+        let count = wait()
         turnCount += 1
         let before = turnTime
         turnTime = max(turnTime, Self.systemTime)
         if before.duration(to: turnTime) >= Self.longWait { noticeSleep() }
-        deliver(Int(count))
+        deliver(count)
         // Packets first: an acknowledgement that waits in the socket must beat the loss timer that is due with it.
         fireTimers()
-        let hadJobs = runJobs()
+        runJobs()
         runEndActions()
-        if spin > .zero, count > 0 || hadJobs { spinEnd = turnTime.advanced(by: spin) }
+    }
+
+    /// How many descriptors are ready; returns when some are, when the next timer is due or when there is other work.
+    ///
+    /// Waking a sleeping thread costs a peer on the same machine or in the same rack more than QUIC itself does. So after
+    /// a wait that was short the next one is expected to be, and begins with polling. When that was wrong it was wrong
+    /// once: the wait was long, and the following one sleeps at once.
+    private func wait() -> Int {
+        let limit = waitNanoseconds()
+        guard limit != 0, spin > .zero else { return pollDescriptors(limit) }
+        let start = Self.systemTime
+        let count = spinning.expectsSoon ? spin(from: start, limit) : 0
+        if count > 0 || signaled.load(ordering: .sequentiallyConsistent) {
+            spinning.waited(start.duration(to: Self.systemTime))
+            return count
+        }
+        let slept = pollDescriptors(waitNanoseconds())
+        spinning.waited(start.duration(to: Self.systemTime))
+        return slept
+    }
+
+    /// Polls until something is ready, `spin` or `limit` is over, or another thread has brought work.
+    private func spin(from start: Instant, _ limit: Int64) -> Int {
+        let end = start.advanced(by: limit < 0 ? spin : min(spin, .nanoseconds(limit)))
+        repeat {
+            let count = pollDescriptors(0)
+            if count > 0 { return count }
+        } while !signaled.load(ordering: .sequentiallyConsistent) && Self.systemTime < end
+        return 0
+    }
+
+    private func pollDescriptors(_ nanoseconds: Int64) -> Int {
+        let count = csys_poll_wait(
+            poll, events, Int32(Self.eventsPerTurn), nanoseconds, waitsInMilliseconds ? 1 : 0)
+        precondition(count >= 0, "epoll refused our descriptor: error \(-count)")
+        return Int(count)
     }
 
     /// Nanoseconds until the next timer; 0 when there is work; -1 when only an event can bring any.
     func waitNanoseconds() -> Int64 {
         if signaled.load(ordering: .sequentiallyConsistent) { return 0 }
-        let next = timers.nextDeadline
-        if next == nil, spin == .zero { return -1 }
-        let now = Self.systemTime
-        if now < spinEnd { return 0 }
-        guard let next else { return -1 }
-        let wait = now.duration(to: next)
+        guard let next = timers.nextDeadline else { return -1 }
+        let wait = Self.systemTime.duration(to: next)
         if wait >= Self.longWait, next != armedDeadline {
             armedDeadline = next
             csys_boot_timer_arm(bootTimer, next.nanoseconds)
@@ -68,17 +97,13 @@ extension EventLoop {
         while let action = timers.popDue(at: turnTime, scheduledBefore: limit) { action() }
     }
 
-    /// True when there were any.
-    private func runJobs() -> Bool {
-        var hadJobs = false
+    private func runJobs() {
         for _ in 0..<Self.jobRounds where signaled.load(ordering: .sequentiallyConsistent) {
             signaled.store(false, ordering: .sequentiallyConsistent)
             inbox.withLock { swap(&$0.work, &taken) }
             for work in taken { run(work) }
-            hadJobs = hadJobs || !taken.isEmpty
             taken.removeAll(keepingCapacity: true)
         }
-        return hadJobs
     }
 
     private func run(_ work: Work) {

@@ -12,7 +12,7 @@ struct Mew {
     /// thread that does not block it.
     static func main() {
         do throws(SystemError) {
-            start(try SignalSource(blocking: Signals.caught), on: try EventLoop(name: "mew"))
+            start(try SignalSource(blocking: Signals.caught), on: try EventLoop(name: "mew", spin: Spinning.usual))
         } catch {
             fail(error)
         }

@@ -156,6 +156,16 @@ struct EventLoopTests {
         #expect(await counter.wasAlwaysOnLoop)
     }
 
+    @Test("polling begins after a wait shorter than the limit and ends with one as long as it")
+    func spinningAdapts() {
+        var spinning = Spinning(limit: .microseconds(50))
+        #expect(!spinning.expectsSoon)
+        spinning.waited(.microseconds(50) - .nanoseconds(1))
+        #expect(spinning.expectsSoon)
+        spinning.waited(.microseconds(50))
+        #expect(!spinning.expectsSoon)
+    }
+
     @Test("a loop that polls for a while before it sleeps behaves the same")
     func spinning() async throws {
         try await withLoop(spin: .microseconds(50)) { loop in

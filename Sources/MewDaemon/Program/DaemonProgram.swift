@@ -28,7 +28,7 @@ package struct DaemonProgram: Sendable {
         package let files: BlockingLoop
 
         package init() throws(SystemError) {
-            network = try EventLoop(name: "mew")
+            network = try EventLoop(name: "mew", spin: Spinning.usual)
             agents = try EventLoop(name: "mew-agents")
             store = try BlockingLoop(name: "mew-store")
             files = try BlockingLoop(name: "mew-files")
