@@ -1,3 +1,4 @@
+internal import CSodium
 public import MewBase
 
 #if canImport(Glibc)
@@ -41,6 +42,7 @@ public struct KeyFile: Sendable {
         try checkAccess(file)
         // One byte more than a key, so that a longer file is noticed.
         var bytes = [UInt8](repeating: 0, count: SecretKey.byteCount + 1)
+        defer { sodium_memzero(&bytes, bytes.count) }
         let count = read(file, &bytes, bytes.count)
         guard count >= 0 else { throw .unreadable(path, .last) }
         guard let key = SecretKey(seed: bytes.prefix(count)) else { throw .wrongLength(path) }

@@ -17,7 +17,7 @@ public struct SecretKey: Sendable, CustomStringConvertible, CustomDebugStringCon
     public init?(seed: some Collection<UInt8>) {
         guard seed.count == Self.byteCount else { return nil }
         Sodium.start()
-        secret = SecretMemory(Array(seed))
+        secret = SecretMemory(seed)
         var publicKey = [UInt8](repeating: 0, count: 32)
         var expanded = [UInt8](repeating: 0, count: 64)
         let status = secret.withBytes { seed in crypto_sign_seed_keypair(&publicKey, &expanded, seed) }
@@ -97,10 +97,11 @@ public struct DerivedKeyPurpose: Hashable, Sendable {
 private final class SecretMemory: @unchecked Sendable {
     private let pointer: UnsafeMutablePointer<UInt8>
 
-    init(_ bytes: [UInt8]) {
+    /// Copies `bytes` without leaving another copy behind.
+    init(_ bytes: some Collection<UInt8>) {
         guard let memory = sodium_malloc(bytes.count) else { preconditionFailure("out of memory for a secret key") }
         pointer = memory.bindMemory(to: UInt8.self, capacity: bytes.count)
-        pointer.initialize(from: bytes, count: bytes.count)
+        _ = UnsafeMutableBufferPointer(start: pointer, count: bytes.count).initialize(fromContentsOf: bytes)
         sodium_mprotect_readonly(memory)
     }
 
