@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// Bytes that were read and not yet taken, as lines or as they come.
 struct LineBuffer {
     private var bytes: [UInt8] = []
@@ -7,7 +9,31 @@ struct LineBuffer {
 
     var isEmpty: Bool { head == bytes.count }
 
-    mutating func append(_ more: ArraySlice<UInt8>) {
+    enum Fill {
+        /// Nothing is there yet.
+        case nothing
+        case bytes
+        case end
+    }
+
+    /// Reads a block of at most `byteCount` bytes.
+    ///
+    /// - Parameter read: gives the count that was read, 0 at the end, or minus an errno value; EAGAIN when nothing waits.
+    mutating func fill(
+        _ byteCount: Int, doing: @autoclosure () -> String, _ read: (UnsafeMutablePointer<UInt8>?, Int) -> Int64
+    ) throws(StreamError) -> Fill {
+        var count: Int64 = 0
+        let block = [UInt8](unsafeUninitializedCapacity: byteCount) { target, length in
+            count = read(target.baseAddress, target.count)
+            length = max(0, Int(count))
+        }
+        guard count != -Int64(EAGAIN) else { return .nothing }
+        guard count >= 0 else { throw .system(SystemError(errno: Int32(-count), doing: doing())) }
+        append(block)
+        return count == 0 ? .end : .bytes
+    }
+
+    private mutating func append(_ more: [UInt8]) {
         if head > 0, head >= bytes.count / 2 { dropTaken() }
         bytes += more
     }

@@ -42,7 +42,7 @@ package struct InterfaceAddress: Hashable, Sendable {
 /// It lives until `close`. Touched on the loop's thread only.
 package final class NetworkChanges {
     private let loop: EventLoop
-    private let handler: () -> Void
+    private var handler: (() -> Void)?
     private let descriptor: Int32
     private var watch: DescriptorWatch?
 
@@ -50,20 +50,21 @@ package final class NetworkChanges {
     package init(on loop: EventLoop, _ handler: @escaping () -> Void) throws(SystemError) {
         loop.checkIsolated()
         self.loop = loop
-        self.handler = handler
         descriptor = try checked(csys_network_changes_open(), "watching the network interfaces")
+        self.handler = handler
         watch = try loop.watch(descriptor, for: .readable) { _ in self.readable() }
     }
 
     private func readable() {
-        if csys_network_changes_read(descriptor) != 0 { handler() }
+        if csys_network_changes_read(descriptor) != 0 { handler?() }
     }
 
-    /// Idempotent.
+    /// Idempotent. The handler is not called again.
     package func close() {
         guard let watch else { return }
         loop.unwatch(watch)
         self.watch = nil
+        handler = nil
     }
 
     deinit {

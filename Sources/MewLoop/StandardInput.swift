@@ -10,6 +10,8 @@ package actor StandardInput {
     private let descriptor: Int32
     private var buffer = LineBuffer()
     private var isAtEnd = false
+    /// Why nothing more can be read.
+    private var failure: StreamError?
     private var watch: DescriptorWatch?
     private var reader: CheckedContinuation<Void, Never>?
 
@@ -29,22 +31,14 @@ package actor StandardInput {
             case .needMore: break
             }
             guard !isAtEnd else { return buffer.isEmpty ? nil : buffer.take(maxBytes: maxBytes) }
+            if let failure { throw failure }
             guard !Task.isCancelled else { throw .cancelled }
-            if try !readBlock() { await readable() }
+            switch try buffer.fill(4_096, doing: "reading the input", { csys_shared_read(descriptor, $0, $1) }) {
+            case .nothing: await readable()
+            case .bytes: break
+            case .end: isAtEnd = true
+            }
         }
-    }
-
-    private func readBlock() throws(StreamError) -> Bool {
-        var count: Int64 = 0
-        let block = [UInt8](unsafeUninitializedCapacity: 4_096) { bytes, length in
-            count = csys_shared_read(descriptor, bytes.baseAddress, bytes.count)
-            length = max(0, Int(count))
-        }
-        guard count != -Int64(EAGAIN) else { return false }
-        guard count >= 0 else { throw .system(SystemError(errno: Int32(-count), doing: "reading the input")) }
-        isAtEnd = count == 0
-        buffer.append(block[...])
-        return true
     }
 
     private func readable() async {
@@ -64,8 +58,8 @@ package actor StandardInput {
         do throws(SystemError) {
             watch = try loop.watch(descriptor, for: .readable) { _ in self.assumeIsolated { $0.wake() } }
         } catch {
-            // A plain file cannot be watched and is always ready; anything else that cannot has no more to say.
-            isAtEnd = error.errno != EPERM
+            // A plain file cannot be watched and is always ready.
+            if error.errno != EPERM { failure = .system(error) }
             wake()
         }
     }

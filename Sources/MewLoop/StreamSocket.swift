@@ -54,6 +54,8 @@ package actor StreamSocket {
     private var interest: Readiness = []
     private var buffer = LineBuffer()
     private var isAtEnd = false
+    /// Why it cannot be waited for any more.
+    private var failure: StreamError?
     private var reader: CheckedContinuation<Void, Never>?
     private var writers: [Writer] = []
     private var writerNumber: UInt64 = 0
@@ -116,24 +118,17 @@ package actor StreamSocket {
         while true {
             guard descriptor >= 0 else { throw .closed }
             guard !isAtEnd else { return false }
+            if let failure { throw failure }
             guard !Task.isCancelled else { throw .cancelled }
-            if try readBlock() { return !isAtEnd }
-            await readable()
+            let filled = try buffer.fill(Self.blockBytes, doing: "reading from a socket") {
+                csys_stream_read(descriptor, $0, $1)
+            }
+            switch filled {
+            case .nothing: await readable()
+            case .bytes: return true
+            case .end: isAtEnd = true
+            }
         }
-    }
-
-    /// False when nothing is there yet.
-    private func readBlock() throws(StreamError) -> Bool {
-        var count: Int64 = 0
-        let block = [UInt8](unsafeUninitializedCapacity: Self.blockBytes) { bytes, length in
-            count = csys_stream_read(descriptor, bytes.baseAddress, bytes.count)
-            length = max(0, Int(count))
-        }
-        guard count != -Int64(EAGAIN) else { return false }
-        guard count >= 0 else { throw .system(SystemError(errno: Int32(-count), doing: "reading from a socket")) }
-        isAtEnd = count == 0
-        buffer.append(block[...])
-        return true
     }
 
     /// Returns when it is worth trying again: readable, closed or cancelled.
@@ -168,6 +163,7 @@ package actor StreamSocket {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, StreamError>, Never>) in
                 guard descriptor >= 0, !finishes else { return continuation.resume(returning: .failure(.closed)) }
+                if let failure { return continuation.resume(returning: .failure(failure)) }
                 guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
                 writers.append(Writer(number: number, bytes: bytes, continuation: continuation))
                 if writers.count == 1 { pump() }
@@ -256,11 +252,14 @@ package actor StreamSocket {
                 self.assumeIsolated { $0.ready(readiness) }
             }
         } catch {
-            // No memory for one more watch: give the stream up rather than wait for ever.
+            // No memory for one more watch: give the stream up rather than wait for ever. All waits end before anybody
+            // asks for a watch again.
             interest = []
-            isAtEnd = true
-            wakeReader()
+            failure = .system(error)
+            let waiting = reader
+            reader = nil
             failWriters(.system(error))
+            waiting?.resume()
         }
     }
 

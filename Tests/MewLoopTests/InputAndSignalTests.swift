@@ -84,14 +84,3 @@ struct SignalTests {
         }
     }
 }
-
-@Suite("Interfaces of this machine", .timeLimit(.minutes(10)))
-struct NetworkInterfaceTests {
-    @Test("the loopback address is among them, marked as what it is")
-    func loopback() throws {
-        let found = try #require(try InterfaceAddress.all().first { $0.address == .loopback(port: 0) })
-        #expect(found.interface == "lo")
-        #expect(found.isLoopback && found.isUp && !found.isBridge && !found.isPointToPoint)
-        #expect(found.prefixLength == 8)
-    }
-}

@@ -1,6 +1,8 @@
+import Glibc
 import MewBase
-import MewLoop
 import Testing
+
+@testable import MewLoop
 
 @Suite("Byte streams", .timeLimit(.minutes(10)))
 struct StreamSocketTests {
@@ -147,6 +149,32 @@ struct StreamSocketTests {
             #expect(try await one.read(maxBytes: 10) == [1, 2])
             #expect(try await one.read(maxBytes: 10) == nil)
             await #expect(throws: StreamError.self) { try await one.write([1]) }
+        }
+    }
+
+    @Test("when the loop cannot watch the socket, whoever would have to wait gets the error")
+    func unwatchable() async throws {
+        try await withLoop { loop in
+            var ends: [Int32] = [-1, -1]
+            #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+            let (own, other) = (ends[0], ends[1])
+            defer { Glibc.close(other) }
+            let stream = StreamSocket(owning: own, on: loop)
+            // A second watch of one descriptor is refused, as one is when there is no memory for it.
+            let watch = try await loop.run { try loop.watch(own, for: []) { _ in } }
+            let reader = loop.spawn { await Result { try await stream.read(maxBytes: 1) } }
+            for _ in 0..<10 { try await loop.run {} }
+            let writer = loop.spawn {
+                await Result { while true { try await stream.write([UInt8](repeating: 0, count: 65_536)) } }
+            }
+            for result in [await reader.value.map { _ in }, await writer.value] {
+                let error = #expect(throws: StreamError.self) { try result.get() }
+                guard case .system(let cause)? = error else { continue }
+                #expect(cause.kind == .alreadyExists)
+            }
+            await #expect(throws: StreamError.self) { try await stream.write([1]) }
+            try await loop.run { loop.unwatch(watch) }
+            await stream.close()
         }
     }
 
