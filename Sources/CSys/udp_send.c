@@ -20,7 +20,8 @@ static void drop_queue(csys_udp *udp) {
 }
 
 uint8_t *csys_udp_reserve(csys_udp *udp, size_t count) {
-    // A commit makes at most two messages: 65,535 bytes are less than twice MAX_MESSAGE.
+    // A commit makes at most two messages: it has at most MAX_SEGMENTS packets, and 65,535 bytes are less than twice
+    // MAX_MESSAGE.
     int full = udp->tx_used + count > CSYS_UDP_ARENA || udp->tx_count + 2 > TX_MESSAGES;
     if (full && csys_udp_flush(udp)) drop_queue(udp);
     return udp->tx_bytes + udp->tx_used;
@@ -98,17 +99,19 @@ static int send_plain(csys_udp *udp, int index) {
     struct mmsghdr single[MAX_SEGMENTS];
     struct iovec vector[MAX_SEGMENTS];
     struct iovec *rest = &udp->tx_vector[index];
+    struct msghdr *message = &udp->tx[index].msg_hdr;
     int skipped_report = 0;
+    // For good: when its last packet has to wait for room, the message must not look like a batch of one.
+    message->msg_controllen = udp->tx_info[index].plain_control;
+    if (message->msg_controllen == 0) message->msg_control = NULL;
     while (rest->iov_len > 0) {
         size_t segment = udp->tx_info[index].segment;
         unsigned n = 0;
         for (size_t at = 0; at < rest->iov_len && n < MAX_SEGMENTS; at += segment, n++) {
             size_t left = rest->iov_len - at;
             vector[n] = (struct iovec){(uint8_t *)rest->iov_base + at, left < segment ? left : segment};
-            single[n].msg_hdr = udp->tx[index].msg_hdr;
+            single[n].msg_hdr = *message;
             single[n].msg_hdr.msg_iov = &vector[n];
-            single[n].msg_hdr.msg_controllen = udp->tx_info[index].plain_control;
-            if (udp->tx_info[index].plain_control == 0) single[n].msg_hdr.msg_control = NULL;
         }
         int sent = sendmmsg(udp->fd, single, n, MSG_DONTWAIT);
         if (sent < 0) {

@@ -31,7 +31,8 @@ package protocol DatagramSocket: AnyObject {
     /// - Parameter source: the local address to leave from (its port is ignored); nil lets the kernel choose.
     func commit(_ byteCount: Int, segmentSize: Int, to: SocketAddress, from source: SocketAddress?, ecn: UInt8)
 
-    /// Hands everything queued to the kernel. What the kernel has no room for is dropped: QUIC recovers.
+    /// Hands everything queued to the kernel. What the kernel has no room for waits, within a bound, or is dropped: QUIC
+    /// recovers.
     func flush()
 
     /// Idempotent. No callback comes afterwards.

@@ -128,6 +128,7 @@ package final class EventLoop: Loop, @unchecked Sendable {
         guard stopping.load(ordering: .acquiring) else { return false }
         timers.removeAll()
         descriptors.removeAll { csys_poll_remove(poll, $0) }
+        wakeActions = []
         return inbox.withLock { inbox in
             guard inbox.work.isEmpty else { return false }
             inbox.hasThread = false
@@ -136,8 +137,8 @@ package final class EventLoop: Loop, @unchecked Sendable {
         }
     }
 
-    /// Ends the thread after the work that is queued. Timers and watched descriptors are forgotten. Idempotent; from
-    /// any thread.
+    /// Ends the thread after the work that is queued. Timers, watched descriptors and wake actions are forgotten.
+    /// Idempotent; from any thread.
     ///
     /// Jobs that come later (an actor's `isolated deinit`, the last step of a cancelled task) still run: a thread is
     /// started for them, which ends when the queue is empty.

@@ -139,8 +139,8 @@ package struct PrivateDirectory: Sendable {
     }
 }
 
-/// A lock on a file, held as long as this object lives, or until the end of the process, however it ends. The file stays: removing it would let a
-/// second process lock a new file of the same name.
+/// A lock on a file, held as long as this object lives, or until the end of the process, however it ends. The file stays:
+/// removing it would let a second process lock a new file of the same name.
 package final class FileLock: Sendable {
     private let descriptor: Int32
 

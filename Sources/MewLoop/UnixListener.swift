@@ -16,7 +16,8 @@ package actor UnixListener {
     private var acceptor: CheckedContinuation<Void, Never>?
     private var pause: LoopTimer?
 
-    /// A file left behind by a process that is gone is replaced.
+    /// A file left behind by a process that is gone is replaced. The caller holds a lock that lets one process at a time get
+    /// here.
     ///
     /// - Throws: `busy` when somebody listens there, `alreadyExists` when the path is something else than a socket.
     package init(at path: String, on loop: EventLoop) throws(SystemError) {

@@ -7,7 +7,8 @@
 /// Unix stream sockets, non-blocking and closed on exec. Results are a descriptor or count, or minus an errno value.
 
 /// Binds `path` (mode 0600, of any length) and listens. A socket file that nobody listens on any more is replaced;
-/// EADDRINUSE: somebody does listen there; EEXIST: the path is something else, which is left alone.
+/// EADDRINUSE: somebody does listen there; EEXIST: the path is something else, which is left alone. Who may listen there is
+/// settled before, by a lock: a file that was bound a moment ago and is not listened on yet looks as if left behind.
 int csys_unix_listen(const char *path);
 /// ECONNREFUSED: nobody listens there. EAGAIN: the listener's queue is full.
 int csys_unix_connect(const char *path);

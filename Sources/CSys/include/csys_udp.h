@@ -55,7 +55,8 @@ void csys_udp_free(csys_udp *udp);
 int csys_udp_descriptor(const csys_udp *udp);
 csys_address csys_udp_local(const csys_udp *udp);
 
-/// Fills at most CSYS_UDP_BATCH entries, valid until the next call; minus an errno value when the socket is broken.
+/// Fills at most CSYS_UDP_BATCH entries, valid until the next call; minus an errno value when the kernel could not (it had
+/// no memory: what waits is reported again).
 /// Empty datagrams are skipped, so 0 does not say that nothing waits.
 int csys_udp_receive(csys_udp *udp, csys_received *out);
 
@@ -67,7 +68,7 @@ int csys_udp_next_unreachable(csys_udp *udp, csys_address *to);
 /// does not help, everything that waits is dropped and counted.
 uint8_t *csys_udp_reserve(csys_udp *udp, size_t count);
 
-/// Queues the first `count` reserved bytes as packets of `segment` bytes.
+/// Queues the first `count` reserved bytes as packets of `segment` bytes, at most 64.
 ///
 /// `from` is the local address to leave from; family 0 lets the kernel choose.
 void csys_udp_commit(csys_udp *udp, size_t count, size_t segment, csys_address to, csys_address from, uint8_t ecn);
