@@ -119,7 +119,6 @@ enum Callbacks {
             return 0
         }
     }
-
 }
 
 /// The connection that ngtcp2 is calling for. Outside the enumeration: a C function pointer captures nothing, not even it.

@@ -135,8 +135,13 @@ extension ConnectionCore {
         return PacketBatch(byteCount: Int(written), segmentSize: Int(written), path: path, ecn: 0)
     }
 
+    /// Whole characters only.
     private static func clipped(_ reason: String) -> String {
-        guard reason.utf8.count > maxReasonBytes else { return reason }
-        return String(decoding: Array(reason.utf8.prefix(maxReasonBytes)), as: UTF8.self)
+        var bytes = 0
+        return String(
+            reason.prefix { character in
+                bytes += character.utf8.count
+                return bytes <= maxReasonBytes
+            })
     }
 }

@@ -49,6 +49,8 @@ extension ConnectionCore {
         events.append(.datagram)
     }
 
+    package var hasDatagram: Bool { datagrams.hasIncoming }
+
     package func takeDatagram() -> [UInt8]? {
         datagrams.takeIncoming()
     }

@@ -25,6 +25,15 @@ extension ConnectionCore {
         return stream
     }
 
+    /// Whether `openStream` would open one now; true also when it would throw.
+    package func mayOpenStream(_ direction: Direction) -> Bool {
+        guard closure == nil, pendingClose == nil else { return true }
+        switch direction {
+        case .bidirectional: return ngtcp2_conn_get_streams_bidi_left(connection) > 0
+        case .unidirectional: return ngtcp2_conn_get_streams_uni_left(connection) > 0
+        }
+    }
+
     private func adopt(_ stream: StreamCore) {
         streams.insert(stream)
         ngtcp2_conn_set_stream_user_data(connection, stream.id, stream.pointer)
@@ -132,11 +141,8 @@ extension ConnectionCore {
     }
 
     func peerReset(_ stream: StreamCore?, code: UInt64) {
-        guard let stream else { return }
-        switch stream.receiving {
-        case .open, .ended: break
-        case .reset, .stopped: return
-        }
+        // After the last byte has arrived it means nothing: the reader still gets them all (RFC 9000 §3.2, "Data Recvd").
+        guard let stream, stream.receiving == .open else { return }
         stream.receiving = .reset(code: code)
         credit(stream, stream.receive.discard())
         signalReadable(stream)

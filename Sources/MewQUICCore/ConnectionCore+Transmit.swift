@@ -153,7 +153,7 @@ extension ConnectionCore {
             case 0...: return count
             case NGTCP2_ERR_WRITE_MORE: continue
             // The peer takes none, or not of this size: nothing a later attempt would change.
-            case NGTCP2_ERR_INVALID_STATE, NGTCP2_ERR_INVALID_ARGUMENT: datagrams.removeOutgoing()
+            case NGTCP2_ERR_INVALID_STATE, NGTCP2_ERR_INVALID_ARGUMENT: datagrams.dropOutgoing()
             case let status:
                 failed(status)
                 return 0

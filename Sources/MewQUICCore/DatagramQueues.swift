@@ -7,7 +7,7 @@ final class DatagramQueues {
     private var incoming = RingQueue<[UInt8]>()
     private let limit: Int
 
-    /// How many gave way, in both directions.
+    /// How many gave way, in both directions, or fitted the path no more when their turn came.
     private(set) var dropped: UInt64 = 0
 
     init(limit: Int) {
@@ -28,6 +28,14 @@ final class DatagramQueues {
         _ = outgoing.popFirst()
         hasOutgoing = !outgoing.isEmpty
     }
+
+    /// The next one cannot be sent, now or later.
+    func dropOutgoing() {
+        removeOutgoing()
+        dropped += 1
+    }
+
+    var hasIncoming: Bool { !incoming.isEmpty }
 
     func enqueueIncoming(_ datagram: [UInt8]) {
         if append(datagram, to: &incoming) { dropped += 1 }

@@ -30,7 +30,7 @@ package final class TLSCredentials {
     private static func load(
         _ secret: SecretKey, into credentials: gnutls_certificate_credentials_t
     ) throws(TLSFailure) {
-        var publicKey = SubjectPublicKey.encode(secret.node)
+        var publicKey = secret.node.spki
         var privateKey = secret.pkcs8
         defer { wipe(&privateKey) }
         let status = publicKey.withUnsafeMutableBufferPointer { publicKey in
@@ -60,21 +60,6 @@ package struct TLSFailure: Error, CustomStringConvertible {
 
 func check(_ status: Int32, _ doing: String) throws(TLSFailure) {
     if status < 0 { throw TLSFailure(doing: doing, status: status) }
-}
-
-/// A raw ed25519 public key as TLS carries it: SubjectPublicKeyInfo in DER (RFC 8410 §4), 44 bytes.
-enum SubjectPublicKey {
-    private static let prefix: [UInt8] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00]
-
-    static func encode(_ node: NodeID) -> [UInt8] {
-        prefix + node.bytes
-    }
-
-    /// Nil for everything but exactly one ed25519 key.
-    static func decode(_ bytes: UnsafeRawBufferPointer) -> NodeID? {
-        guard bytes.count == prefix.count + 32, bytes.starts(with: prefix) else { return nil }
-        return NodeID(bytes: bytes.dropFirst(prefix.count))
-    }
 }
 
 /// What we are willing to negotiate, parsed once per process.

@@ -95,7 +95,7 @@ final class TLSSession {
         var count: UInt32 = 0
         // "Extra entries cause rejection" (spec/iroh-wire.md §2.1): a raw public key is one entry.
         guard let entry = gnutls_certificate_get_peers(handle, &count), count == 1,
-            let node = SubjectPublicKey.decode(UnsafeRawBufferPointer(start: entry[0].data, count: Int(entry[0].size)))
+            let node = NodeID(spki: UnsafeRawBufferPointer(start: entry[0].data, count: Int(entry[0].size)))
         else {
             peerCertificate = .unusable
             return GNUTLS_E_CERTIFICATE_ERROR

@@ -1,3 +1,4 @@
+import CQuic
 import MewBase
 import MewIdentity
 import Testing
@@ -34,6 +35,27 @@ struct LifeTests {
         #expect(throws: QUICError.closed(.local(code: 7, reason: "enough"))) {
             try pair.client.openStream(.bidirectional)
         }
+    }
+
+    @Test("a reason of 256 bytes travels whole, a longer one is cut between characters")
+    func clipsReason() throws {
+        for (reason, heard) in [
+            (String(repeating: "x", count: 256), String(repeating: "x", count: 256)),
+            (String(repeating: "x", count: 257), String(repeating: "x", count: 256)),
+            ("x" + String(repeating: "é", count: 128), "x" + String(repeating: "é", count: 127)),
+        ] {
+            let pair = try established()
+            pair.client.close(code: 7, reason: reason)
+            try pair.run { pair.server?.closure != nil }
+            #expect(pair.server?.closure == .peer(code: 7, reason: heard))
+        }
+    }
+
+    @Test("a close packet is repeated for the first, second, fourth, eighth … packet that comes after it")
+    func lastWords() {
+        let words = LastWords(Farewell(packet: [1], path: CorePath(number: 1, remote: CorePair.clientAddress)))
+        let answered = (1...20).filter { _ in words.answersNext() }
+        #expect(answered == [1, 2, 4, 8, 16])
     }
 
     @Test("the first cause of an end wins")
@@ -108,6 +130,22 @@ struct LifeTests {
         #expect(mine.isClosed && theirs.isClosed)
     }
 
+    @Test("a reset that comes after the last byte takes nothing away from the reader")
+    func resetAfterEnd() throws {
+        let pair = try established()
+        let (mine, theirs) = try openStream(pair, sending: Array(repeating: 3, count: 50_000))
+        pair.client.finish(mine)
+        try pair.run { theirs.receiving == .ended }
+        // The end was not acknowledged yet, so the reset is sent, and the peer may not care (RFC 9000 §3.2).
+        pair.client.reset(mine, code: 11)
+        try pair.run(limit: .seconds(1)) { false }
+        #expect(mine.sending == .reset(code: 11))
+        #expect(theirs.receiving == .ended)
+        var read = 0
+        while let bytes = pair.server?.read(theirs) { read += bytes.count }
+        #expect(read == 50_000)
+    }
+
     @Test("a writer that waits for a window learns that the peer asked it to stop")
     func stopsWaitingWriter() throws {
         let pair = try established()
@@ -169,19 +207,53 @@ struct LifeTests {
     func discoversMTU() throws {
         let pair = try CorePair()
         let transfer = Transfer(pair, streams: 1, bytes: 2 << 20)
-        try pair.run { transfer.isComplete }
+        #expect(try pair.run { transfer.isComplete })
         var known = 1_200
-        var probesInTheMiddle = 0
         let fromClient = pair.batches.filter { $0.side == .client }.map(\.batch)
-        for (index, batch) in fromClient.enumerated() where batch.segmentSize > known {
+        for batch in fromClient where batch.segmentSize > known {
             #expect(batch.byteCount == batch.segmentSize, "a probe had company")
             known = batch.segmentSize
-            if index > 0, fromClient[index - 1].byteCount > fromClient[index - 1].segmentSize { probesInTheMiddle += 1 }
         }
         #expect(known == pair.configuration.maxUDPPayload)
         #expect(pair.client.statistics.pathPayloadBytes == known)
         #expect(fromClient.contains { $0.packetCount > 8 })
-        #expect(transfer.isComplete)
+    }
+
+    @Test(
+        "the search ends at the largest size that passes, after few packets that do not",
+        arguments: [(1_252, 1_232), (1_232, 1_232), (1_231, 1_200)])
+    func stopsAtMTU(passes: Int, found: Int) throws {
+        let pair = try CorePair()
+        pair.wire.maxPacketBytes = passes
+        let transfer = Transfer(pair, streams: 1, bytes: 2 << 20)
+        #expect(try pair.run { transfer.isComplete })
+        // Each size that does not pass takes three probe time-outs.
+        try pair.run(limit: .seconds(30)) { false }
+        #expect(pair.client.statistics.pathPayloadBytes == found)
+        let vanished = pair.trace.filter { $0.from == .client && $0.size > passes }
+        #expect(vanished.count <= 3 * pair.configuration.probedPayloads.count)
+    }
+
+    @Test("keys are updated by either side, again and again, and what is sent with them arrives")
+    func updatesKeys() throws {
+        let pair = try established()
+        let (mine, theirs) = try openStream(pair)
+        for round in 0..<6 {
+            let side = Side.allCases[round % 2]
+            let core = try #require(pair.core(side))
+            // The library makes the next keys ready when it is asked for a packet a while after the last update.
+            pair.flush(side)
+            func update() -> Int32 { ngtcp2_conn_initiate_key_update(core.connection, core.timestamp(pair.now)) }
+            #expect(update() == 0, "round \(round)")
+            #expect(update() != 0, "not before the peer has confirmed this one (RFC 9001 §6.2)")
+            let bytes = [UInt8](repeating: UInt8(round), count: 10_000)
+            #expect(try pair.client.write(bytes, to: mine) == bytes.count)
+            #expect(try pair.server?.write(bytes, to: theirs) == bytes.count)
+            try pair.run(limit: .seconds(1)) { false }
+            #expect(pair.client.read(mine) == bytes)
+            #expect(pair.server?.read(theirs)?.suffix(bytes.count) == bytes[...])
+        }
+        #expect(pair.client.closure == nil && pair.server?.closure == nil)
     }
 
     @Test("a dialler moves to another path and back without losing a byte")
