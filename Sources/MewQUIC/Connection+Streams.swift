@@ -15,7 +15,7 @@ extension Connection {
                 return QUICStream(id: stream.id, of: self)
             }
             if Task.isCancelled { throw .cancelled }
-            await wait(in: openers, unless: { closure != nil })
+            await wait(in: openers, unless: { self.core?.mayOpenStream(direction) ?? true })
         }
     }
 
@@ -137,7 +137,7 @@ extension Connection {
             if let datagram = core?.takeDatagram() ?? takeLeftDatagram() { return datagram }
             if let closure { throw .closed(closure) }
             if Task.isCancelled { throw .cancelled }
-            await wait(in: datagramReaders, unless: { closure != nil })
+            await wait(in: datagramReaders, unless: { core?.hasDatagram ?? true })
         }
     }
 

@@ -10,36 +10,10 @@ extension Endpoint {
     /// The peer is restricted until the owner calls `authorize` on the connection, and is dropped when nobody does in time.
     package func accept() async -> Connection? {
         while true {
-            if let connection = nextIncoming() { return connection }
+            if !incoming.isEmpty { return incoming.removeFirst() }
             if isClosing || Task.isCancelled { return nil }
             await wait(in: acceptors, unless: { !incoming.isEmpty || isClosing })
         }
-    }
-
-    /// The oldest that has not ended meanwhile.
-    private func nextIncoming() -> Connection? {
-        while let connection = incoming.popFirst() {
-            if connection.assumeIsolated({ $0.closure == nil }) { return connection }
-        }
-        return nil
-    }
-
-    /// As `Connection.wait`.
-    func wait(in list: WaitList? = nil, unless isReady: () -> Bool) async {
-        let id = waiters.makeID()
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                if isReady() || Task.isCancelled {
-                    continuation.resume()
-                } else {
-                    waiters.add(id, continuation)
-                    list?.add(id)
-                }
-            }
-        } onCancel: {
-            loop.post { self.assumeIsolated { _ = $0.waiters.resume(id) } }
-        }
-        list?.remove(id)
     }
 
     func acceptInitials() {
@@ -96,7 +70,7 @@ extension Endpoint {
     private static func source(of arrival: Outlet) -> AdmissionSource {
         switch arrival.route {
         case .direct(let address): AdmissionSource(address)
-        case .carried(_, let peer): .relayed(peer)
+        case .carried(let carrier, let peer): .relayed(carrier: carrier.number, sender: peer)
         }
     }
 
@@ -198,7 +172,10 @@ extension Endpoint {
     ) {
         guard let entry = table[slot] else { return }
         handshakeOver(slot)
-        if entry.isStranger { admission.strangerLeft() }
+        if entry.isStranger {
+            admission.strangerLeft()
+            incoming.removeAll { $0 === entry.connection }
+        }
         let now = loop.now
         for id in ids { demultiplexer.retire(id, words: words?.value, now: now) }
         if let choice = entry.firstChoice { demultiplexer.retireFirstChoice(choice, now: now) }

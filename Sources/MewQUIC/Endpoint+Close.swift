@@ -6,6 +6,7 @@ internal import MewQUICCore
 
 extension Endpoint {
     /// Takes nothing new, tells every peer `code` and `reason`, and closes the sockets. What was not delivered yet is lost.
+    /// A second call returns at once.
     ///
     /// - Parameter linger: how long to stay and repeat the close to peers that missed it and still send; no longer than
     ///   needed when there was no connection.

@@ -27,15 +27,17 @@ extension Endpoint {
         while true {
             if isClosing { throw .endpointClosed }
             guard !race.live.isEmpty else { throw lastFailure ?? .noRoute(race.outcomes(rest: "not tried")) }
-            let (slot, connection) = try startDial(node, race, protocols: protocols)
+            let (dial, connection) = try startDial(node, race, protocols: protocols)
             let outcome = await connection.handshake()
-            race = dials.removeValue(forKey: slot) ?? race
+            // Some ways may have been struck off meanwhile.
+            race = dials.removeValue(forKey: dial)?.race ?? race
             switch outcome {
             case .established: return connection
             case .cancelled:
                 await connection.close(code: 0, reason: "dial cancelled")
                 throw .cancelled
             case .failed(let closure, let answeredBy):
+                if isClosing { throw .endpointClosed }
                 lastFailure = try judge(closure, answeredBy: answeredBy, race: &race)
             }
         }
@@ -50,7 +52,7 @@ extension Endpoint {
 
     private func startDial(
         _ node: NodeID, _ race: Race, protocols: [String]
-    ) throws(DialFailure) -> (ConnectionSlot, Connection) {
+    ) throws(DialFailure) -> (dial: UInt64, connection: Connection) {
         let candidates = race.live.compactMap { outlets.outlet(to: $0) }
         let core: ConnectionCore
         do {
@@ -63,10 +65,11 @@ extension Endpoint {
         }
         let slot = table.reserveSlot()
         let connection = start(core, routes: RouteTable(racing: candidates), slot: slot)
-        dials[slot] = race
+        lastDial += 1
+        dials[lastDial] = Dial(connection: connection, race: race)
         connection.assumeIsolated { $0.takeEvents() }
         markDirty(slot)
-        return (slot, connection)
+        return (lastDial, connection)
     }
 
     /// What a failed handshake means: the whole dial has failed (thrown), or only the address that answered.
@@ -90,12 +93,11 @@ extension Endpoint {
 
     /// An ICMP error for an address. A hint: it ends a dial only when it was the last address with a chance.
     func unreachable(_ address: SocketAddress) {
-        for slot in dials.keys.sorted(by: { $0.index < $1.index }) {
-            guard var race = dials[slot], race.live.contains(.direct(address)) else { continue }
-            race.failed(.direct(address), "connection refused")
-            dials[slot] = race
-            guard race.live.isEmpty, let connection = table[slot]?.connection else { continue }
-            connection.assumeIsolated { $0.abandon() }
+        for number in dials.keys.sorted() {
+            guard var dial = dials[number], dial.race.live.contains(.direct(address)) else { continue }
+            dial.race.failed(.direct(address), "connection refused")
+            dials[number] = dial
+            if dial.race.live.isEmpty { dial.connection.assumeIsolated { $0.abandon() } }
         }
     }
 }

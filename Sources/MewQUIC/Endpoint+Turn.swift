@@ -20,18 +20,17 @@ extension Endpoint {
 
     func endTurn() {
         isTurnScheduled = false
-        flush(&dirtyEstablished)
+        for slot in Self.takeAll(&dirtyEstablished) { flush(slot) }
         acceptInitials()
-        flush(&dirtyUnauthorized)
+        for slot in Self.takeAll(&dirtyUnauthorized) { flush(slot) }
         outlets.flush()
         armTimer()
     }
 
-    /// What a flush dirties again waits for the next turn.
-    private func flush(_ list: inout [ConnectionSlot]) {
-        let slots = list
-        list.removeAll(keepingCapacity: true)
-        for slot in slots { flush(slot) }
+    /// Empties the list before anything is flushed. What a flush dirties again schedules another end of this turn.
+    private static func takeAll(_ list: inout [ConnectionSlot]) -> [ConnectionSlot] {
+        defer { list = [] }
+        return list
     }
 
     private func flush(_ slot: ConnectionSlot) {

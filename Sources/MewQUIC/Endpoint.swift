@@ -37,9 +37,12 @@ package actor Endpoint {
     var timer: (id: LoopTimer, deadline: Instant)?
 
     var waiters = Waiters()
-    var incoming = RingQueue<Connection>()
+    /// Complete and not accepted yet: no more than there may be strangers.
+    var incoming: [Connection] = []
     let acceptors = WaitList()
-    var dials: [ConnectionSlot: Race] = [:]
+    /// Dials under way, by number: slots may have a new owner before a dial that failed goes on.
+    var dials: [UInt64: Dial] = [:]
+    var lastDial: UInt64 = 0
     var isClosing = false
     /// Whoever waits for the end of `close`.
     let sleepers = WaitList()
@@ -132,7 +135,8 @@ package actor Endpoint {
         let known = demultiplexer.counts
         return EndpointGauges(
             connections: table.count, halfOpen: admission.halfOpen, strangers: admission.strangers,
-            connectionIDs: known.local, resetTokens: known.resetTokens, retiredIDs: known.retired, counters: counters)
+            incoming: incoming.count, connectionIDs: known.local, resetTokens: known.resetTokens,
+            retiredIDs: known.retired, counters: counters)
     }
 }
 
@@ -154,6 +158,8 @@ package struct EndpointGauges: Sendable, Equatable {
     package let connections: Int
     package let halfOpen: Int
     package let strangers: Int
+    /// Complete and not accepted yet.
+    package let incoming: Int
     package let connectionIDs: Int
     package let resetTokens: Int
     package let retiredIDs: Int

@@ -1,3 +1,10 @@
+/// A dial under way.
+struct Dial {
+    /// The present attempt.
+    let connection: Connection
+    var race: Race
+}
+
 /// The ways of one dial and what became of each. A value.
 struct Race {
     private(set) var attempts: [(route: Route, outcome: String?)]

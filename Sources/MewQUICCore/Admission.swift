@@ -22,8 +22,8 @@ package struct AdmissionLimits: Sendable {
 /// Where an Initial packet came from, as coarse as the limits count.
 package enum AdmissionSource: Hashable, Sendable {
     case network(family: SocketAddress.Family, prefix: UInt64)
-    /// Through a carrier; the number names the sender there.
-    case relayed(UInt64)
+    /// Through the carrier of that number, from whom it calls `sender`.
+    case relayed(carrier: UInt32, sender: UInt64)
 
     /// /24 of an IPv4 address, /56 of an IPv6 address: what one household or one attacker usually has.
     package init(_ address: SocketAddress) {

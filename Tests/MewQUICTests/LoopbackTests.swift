@@ -190,4 +190,43 @@ struct LoopbackTests {
             }
         }
     }
+
+    /// A task that does not prefer the loop may be suspended a turn later than it looked (spec/swift-notes.md §4).
+    @Test("a wait in a task of another executor misses nothing that happens before it begins", .timeLimit(.minutes(1)))
+    func missesNoWakeUp() async throws {
+        try await pair { server, client in
+            let connection = try await connect(client, server)
+            var held: [QUICStream] = []
+            for _ in 0..<2_000 {
+                // At the limit: each waits until the peer has allowed one more for the one that ends here.
+                if held.count == 100 { try await Self.end(held.removeFirst()) }
+                held.append(try await connection.openStream())
+            }
+        }
+    }
+
+    private static func end(_ stream: QUICStream) async throws {
+        await stream.finish()
+        while try await stream.read() != nil {}
+    }
+
+    @Test("datagrams of two tasks that answer each other on other executors all arrive", .timeLimit(.minutes(1)))
+    func missesNoDatagram() async throws {
+        let server = try await LoopbackNode.start("server")
+        let client = try await LoopbackNode.start("client", accepts: [])
+        async let accepted = server.endpoint.accept()
+        let connection = try await connect(client, server)
+        let served = try #require(await accepted)
+        async let echoed: Void = {
+            for _ in 0..<2_000 { try await served.sendDatagram(served.receiveDatagram()) }
+        }()
+        for number in 0..<2_000 {
+            let bytes = [UInt8(truncatingIfNeeded: number)]
+            try await connection.sendDatagram(bytes)
+            #expect(try await connection.receiveDatagram() == bytes)
+        }
+        try await echoed
+        await client.stop()
+        await server.stop()
+    }
 }

@@ -188,4 +188,51 @@ struct QUICDialTests {
             #expect(done.value[8] > .milliseconds(500))
         }
     }
+
+    /// Dials and keeps what went wrong.
+    private func failingDial(_ client: QUICNode, _ address: SocketAddress, into failure: Shared<DialFailure?>) {
+        let (endpoint, target) = (client.endpoint, client.secret.node)
+        client.node.loop.spawn {
+            do throws(DialFailure) {
+                _ = try await endpoint.connect(to: target, addresses: [address], protocols: ["test/1"])
+            } catch {
+                failure.value = error
+            }
+        }
+    }
+
+    @Test("a dial that begins in the turn in which another one fails does not get mixed up with it")
+    func neighbours() throws {
+        try withSimWorld(seed: 10) { world in
+            let server = world.addNode("server")
+            let client = try QUICNode(world, "client", key: 2, accepts: [])
+            let (silent, closed) = (SocketAddress("10.9.9.9:9")!, server.address(port: 9))
+            let (first, second) = (Shared<DialFailure?>(nil), Shared<DialFailure?>(nil))
+            let loop = client.node.loop
+            loop.enter {
+                // Due with the time-out of the first dial, and before it because it was set before it.
+                _ = loop.schedule(at: world.now.advanced(by: TransportConfiguration().handshakeTimeout)) {
+                    failingDial(client, closed, into: second)
+                }
+            }
+            failingDial(client, silent, into: first)
+            try world.run(until: { first.value != nil && second.value != nil })
+            #expect(first.value == .unreachable([.init(address: silent, outcome: "no answer in 10 s")]))
+            #expect(second.value == .unreachable([.init(address: closed, outcome: "connection refused")]))
+            #expect(SimWorld.start.duration(to: world.now) < .seconds(11))
+        }
+    }
+
+    @Test("a dial that is under way when its endpoint is closed says so, and at once")
+    func endpointCloses() throws {
+        try withSimWorld(seed: 11) { world in
+            let client = try QUICNode(world, "client", key: 2, accepts: [])
+            let failure = Shared<DialFailure?>(nil)
+            failingDial(client, SocketAddress("10.9.9.9:9")!, into: failure)
+            try world.run(for: .milliseconds(500))
+            let endpoint = client.endpoint
+            try world.run(on: client.node) { await endpoint.close(code: 0, reason: "") }
+            #expect(failure.value == .endpointClosed)
+        }
+    }
 }

@@ -67,6 +67,26 @@ struct QUICLifeTests {
         }
     }
 
+    @Test("who was told the end says nothing more, not even to packets that come twice")
+    func drains() throws {
+        try withSimWorld(seed: 15) { world in
+            let couple = try Couple(world)
+            world.changeLinks {
+                $0.duplicates = 1
+                $0.jitter = .milliseconds(5)
+            }
+            world.keepTrace()
+            try world.run(on: couple.client.node) { await couple.connection.close(code: 2, reason: "bye") }
+            let (closure, _) = try couple.end(of: couple.served, on: couple.server)
+            #expect(closure == .peer(code: 2, reason: "bye"))
+            try world.run(for: .seconds(60))
+            #expect(world.trace.entries.map(\.from) == [couple.client.address])
+            let gauges = try world.run(on: couple.server.node) { await couple.server.endpoint.gauges }
+            #expect(gauges.counters.late == 1)
+            #expect(gauges.counters.resetsSent == 0)
+        }
+    }
+
     @Test("a close that got lost is repeated when the peer still talks")
     func repeatsClose() throws {
         try withSimWorld(seed: 2) { world in
@@ -190,6 +210,22 @@ struct QUICLifeTests {
             let after = try world.run(on: couple.server.node) { await couple.server.endpoint.gauges }
             #expect(after.strangers == 0)
             #expect(after.connections == 1)
+        }
+    }
+
+    @Test("strangers that nobody accepts are not kept longer than they last")
+    func forgetsUnaccepted() throws {
+        try withSimWorld(seed: 16) { world in
+            let server = try QUICNode(world, "server", key: 1)
+            let client = try QUICNode(world, "client", key: 2, accepts: [])
+            let connections = try (0..<5).map { _ in try Couple.dial(world, client, server) }
+            try world.run(for: .milliseconds(100))
+            let before = try world.run(on: server.node) { await server.endpoint.gauges }
+            #expect(before.incoming == 5)
+            for connection in connections { _ = try world.run(on: client.node) { try await connection.closed() } }
+            let after = try world.run(on: server.node) { await server.endpoint.gauges }
+            #expect(after.incoming == 0)
+            #expect(after.strangers == 0)
         }
     }
 
