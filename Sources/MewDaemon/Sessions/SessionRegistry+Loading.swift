@@ -12,6 +12,7 @@ struct SessionFailure: Error {
     let sentence: String
 
     static let unknown = SessionFailure(code: .unknownSession, sentence: "session not found")
+    static let shuttingDown = SessionFailure(code: .daemonRestarting, sentence: "the daemon is shutting down")
 }
 
 typealias LoadOutcome = Result<SessionRunner, SessionFailure>
@@ -19,23 +20,40 @@ typealias LoadOutcome = Result<SessionRunner, SessionFailure>
 extension SessionRegistry {
     /// The runner of a session; loads it when nobody has.
     func runner(for id: SessionID) async -> LoadOutcome {
+        guard isOpen else { return .failure(.shuttingDown) }
         guard !deleting.contains(id) else { return .failure(.unknown) }
         switch slots[id] {
         case .loaded(let runner):
             // It must not be put away between this and its use.
             keep(runner)
             return .success(runner)
-        case .loading(let task): return await task.value
+        case .loading(let task): return await outcome(of: task, id)
         case nil: break
         }
         guard listings[id] != nil else { return .failure(.unknown) }
         let task = environment.loop.spawn { [self] in await load(id) }
         slots[id] = .loading(task)
-        return await task.value
+        return await outcome(of: task, id)
+    }
+
+    /// While this waited, the session may have been taken away again.
+    private func outcome(of loading: Task<LoadOutcome, Never>, _ id: SessionID) async -> LoadOutcome {
+        let outcome = await loading.value
+        guard case .success(let runner) = outcome else { return outcome }
+        guard case .loaded(let loaded) = slots[id], loaded === runner else { return .failure(.unknown) }
+        return outcome
     }
 
     private func keep(_ runner: SessionRunner) {
         runner.assumeIsolated { $0.touch() }
+    }
+
+    /// The runner in a slot; waits for one that is being loaded.
+    func runner(in slot: Slot) async -> SessionRunner? {
+        switch slot {
+        case .loaded(let runner): runner
+        case .loading(let task): try? await task.value.get()
+        }
     }
 
     private func load(_ id: SessionID) async -> LoadOutcome {
@@ -164,7 +182,7 @@ extension SessionRegistry {
         }
         defer { deleting.remove(id) }
         var agent: (any AgentBackend)?
-        if case .loaded(let runner) = slots[id] {
+        if let slot = slots[id], let runner = await runner(in: slot) {
             agent = runner.agent
             forget(runner)
             await runner.shutDown()

@@ -9,8 +9,10 @@ extension SessionRegistry {
     package func handle(_ frame: ClientFrame, from client: SessionClient) async {
         precondition(SessionMessages.contains(frame.message.kind), "the connection handles this message itself")
         guard isOpen else {
+            let failure = SessionFailure.shuttingDown
             return tell(
-                client, .error(.init(message: "the daemon is shutting down", code: .daemonRestarting)), frame.ref)
+                client, .error(.init(message: failure.sentence, code: failure.code, operation: frame.operation)),
+                frame.ref)
         }
         guard let request = await admit(frame, from: client) else { return }
         if let fault = channelFault(of: frame, from: client) {

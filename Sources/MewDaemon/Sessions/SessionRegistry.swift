@@ -136,7 +136,7 @@ package actor SessionRegistry: SessionService {
     }
 
     package func revoke(_ device: NodeID) async {
-        for case .loaded(let runner) in slots.values { await runner.perform(.revoked(device)) }
+        for slot in slots.values { await runner(in: slot)?.perform(.revoked(device)) }
     }
 
     package func shutDown() async {
@@ -145,7 +145,7 @@ package actor SessionRegistry: SessionService {
         directory.whenLagging(nil)
         directory.whenMisled(nil)
         await withTaskGroup(of: Void.self) { group in
-            for case .loaded(let runner) in slots.values { group.addTask { await runner.shutDown() } }
+            for slot in slots.values { group.addTask { await self.runner(in: slot)?.shutDown() } }
         }
     }
 

@@ -38,7 +38,7 @@ extension SessionRunner {
 
     /// One call of the agent. Every call is answered: by the session, or when it breaks down.
     func call(_ call: AgentCall, turn: TurnID?) async -> AgentReply {
-        guard let turn, health != .broken else { return .failed(.gone) }
+        guard let turn, health != .over else { return .failed(.gone) }
         callNumber += 1
         let id = AgentCallID(callNumber)
         return await withCheckedContinuation { reply in
@@ -47,12 +47,19 @@ extension SessionRunner {
         }
     }
 
-    /// Ends the turn as interrupted, and waits for the agent to be gone as long as a person would.
+    /// Idempotent: a piece of streaming text is answered before it is stored.
+    func answer(_ call: AgentCallID, _ reply: AgentReply) {
+        calls.removeValue(forKey: call)?.resume(returning: reply)
+    }
+
+    /// Ends the turn as interrupted, and waits for the agent to be gone as long as a person would. Nothing is written afterwards.
     func shutDown() async {
         await perform(.shutDown)
-        guard let agentTask else { return }
-        agentTask.cancel()
+        agentTask?.cancel()
         await agentEnded(within: Self.agentPatience)
+        // What was decided meanwhile is stored first.
+        await perform(.shutDown)
+        stopWorking()
     }
 
     /// An agent that does not stop by then is left to the next start, which ends what it recorded.

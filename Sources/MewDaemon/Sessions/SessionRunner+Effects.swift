@@ -22,7 +22,7 @@ extension SessionRunner {
         case .loadPage(let page): loadPage(page, origin)
         case .startTurn(let turn): start(turn)
         case .cancelTurn: agentTask?.cancel()
-        case .answer(let call, let reply): calls.removeValue(forKey: call)?.resume(returning: reply)
+        case .answer(let call, let reply): answer(call, reply)
         case .runCommand(let command): run(command)
         case .listingChanged: services.listingChanged(info)
         }

@@ -7,8 +7,9 @@ import MewWire
 /// Runs one `SessionCore`: makes its writes durable, then performs its effects, in order; runs the agent; feeds the clients.
 ///
 /// Inputs are decided at once, one after the other, and their steps queue up. One commit is under way at a time and takes every
-/// step that waits, so that many small events share a sync. If a commit fails, the session is put back to what is stored:
-/// operations are refused as not saved, what the agent told is held and told again when the disk takes writes.
+/// step that waits, so that many small events share a sync; an agent that streams is let ahead of the disk a little, or it would
+/// get one piece through with each sync. If a commit fails, the session is put back to what is stored: operations are refused as
+/// not saved, what the agent told is held and told again when the disk takes writes.
 actor SessionRunner {
     nonisolated let unownedExecutor: UnownedSerialExecutor
     nonisolated let id: SessionID
@@ -30,11 +31,13 @@ actor SessionRunner {
     /// With everything that was decided, stored or not.
     var core: SessionCore
     /// As it is stored.
-    private var committed: SessionCore
+    var committed: SessionCore
     private var waiting: [Waiting] = []
+    private var waitingEventBytes = 0
     private var isCommitting = false
-    private(set) var health = Health.saving
-    private var held: [Waiting] = []
+    var health = Health.saving
+    /// What waits for a disk that takes nothing.
+    var held: [Waiting] = []
 
     /// The channels that hear the session.
     var handles: [ClientID: SessionClient] = [:]
@@ -51,8 +54,8 @@ actor SessionRunner {
         case saving
         /// The disk takes nothing. `held` waits for it.
         case notSaving
-        /// A fault of ours; see `Services.broke`.
-        case broken
+        /// It does nothing any more: it was shut down, or failed by a fault of ours (`Services.broke`).
+        case over
     }
 
     /// One input, its step, and who waits for it to be performed.
@@ -84,25 +87,42 @@ actor SessionRunner {
         submit(Waiting(input: input))
     }
 
-    private func submit(_ item: Waiting) {
+    func submit(_ item: Waiting) {
         lastUse = environment.loop.now
         switch health {
         case .saving:
             var item = item
             item.step = core.handle(item.input, at: environment.moment)
             waiting.append(item)
+            waitingEventBytes += item.step.eventBytes
+            letAhead(item)
             commit()
         case .notSaving: decideWithoutSaving(item)
-        case .broken: drop(item)
+        case .over: drop(item)
         }
+    }
+
+    // MARK: - Streaming
+
+    /// How many pieces an agent may tell ahead of the disk, and how large together. Twice as many can be on their way: those of
+    /// the commit that is under way, and those that gather meanwhile. All of it goes into a client's queue at once.
+    static let maxPiecesAhead = 128
+    static let maxBytesAhead = 128 << 10
+
+    /// Nothing depends on a piece of streaming text, and if it is lost its turn is lost with it: the agent need not wait for it.
+    /// What it does next that is no such piece waits for its own commit, which has all pieces before it.
+    private func letAhead(_ item: Waiting) {
+        guard case .agent(let call, .emit(let event), _) = item.input, event.isPiece,
+            waiting.count <= Self.maxPiecesAhead, waitingEventBytes <= Self.maxBytesAhead
+        else { return }
+        for case .answer(call, let reply) in item.step.effects { answer(call, reply) }
     }
 
     // MARK: - Commits
 
     private func commit() {
         while !isCommitting, !waiting.isEmpty {
-            let batch = waiting
-            waiting = []
+            let batch = takeWaiting()
             let writes = batch.flatMap(\.step.writes)
             let after = core
             guard !writes.isEmpty else {
@@ -114,6 +134,11 @@ actor SessionRunner {
         }
     }
 
+    private func takeWaiting() -> [Waiting] {
+        defer { (waiting, waitingEventBytes) = ([], 0) }
+        return waiting
+    }
+
     private func commit(_ writes: [StoreWrite], _ batch: [Waiting], _ after: SessionCore) async {
         do throws(StoreError) {
             try await environment.store.commit(writes)
@@ -121,7 +146,7 @@ actor SessionRunner {
             finish(batch, after)
         } catch {
             isCommitting = false
-            rollBack(batch, error)
+            rollBack(batch + takeWaiting(), error)
         }
         commit()
     }
@@ -132,122 +157,6 @@ actor SessionRunner {
             for effect in item.step.effects { perform(effect, for: item.client) }
             item.performed?.resume()
         }
-    }
-
-    // MARK: - When the disk takes nothing
-
-    /// Nothing of the batch is stored, and nothing that was decided after it can be.
-    private func rollBack(_ batch: [Waiting], _ error: StoreError) {
-        core = committed
-        let undone = batch + waiting
-        waiting = []
-        switch error {
-        case .notSaved:
-            health = .notSaving
-            for item in undone { decideWithoutSaving(item) }
-            waitForDisk()
-        case .closed, .contradiction, .damaged, .locked, .newerSchema, .readOnly:
-            environment.diagnostics.record(
-                Diagnostic(
-                    .error, "session", "commit_failed", error.description, ["session_id": .text(id.text)]))
-            health = .broken
-            for item in undone { drop(item) }
-            breakDown()
-        }
-    }
-
-    /// What changes nothing is done; operations are refused; what the agent says waits.
-    private func decideWithoutSaving(_ item: Waiting) {
-        var trial = core
-        let step = trial.handle(item.input, at: environment.moment)
-        if step.writes.isEmpty {
-            core = trial
-            committed = trial
-            for effect in step.effects { perform(effect, for: item.client) }
-            item.performed?.resume()
-            return
-        }
-        switch item.input {
-        case .request(let request):
-            if case .cancel = request.message, let turn = core.record.turn { return stopUnsaved(turn.id, item) }
-            refuse(request, .notSaved, for: item.client)
-            item.performed?.resume()
-        case .agent, .turnEnded, .commandEnded, .recovered, .shutDown, .revoked:
-            held.append(item)
-        case .attach, .resume, .drained, .detach:
-            // These write nothing; a load that found more than its row said may.
-            held.append(item)
-        }
-    }
-
-    /// The command that fills the disk can be ended: it is told to stop at once, what it still says is dropped, and the cancel
-    /// itself waits for the disk with its receipt, because "not saved" would say that it had no effect.
-    private func stopUnsaved(_ turn: TurnID, _ cancel: Waiting) {
-        agentTask?.cancel()
-        held.removeAll { item in
-            guard case .agent(let call, _, turn) = item.input else { return false }
-            calls.removeValue(forKey: call)?.resume(returning: .failed(.cancelled))
-            return true
-        }
-        var cancel = cancel
-        // The channel must not wait with it.
-        cancel.performed?.resume()
-        cancel.performed = nil
-        held.append(cancel)
-    }
-
-    private func waitForDisk() {
-        let store = environment.store
-        environment.loop.spawn { [self] in
-            var state = await store.saving()
-            // A cancelled wait returns at once, so that without the check it would be repeated for ever.
-            while !state.isSaving, !Task.isCancelled, await health == .notSaving {
-                state = await store.savingChanged(from: state)
-            }
-            if state.isSaving { await goOn() }
-        }
-    }
-
-    private func goOn() {
-        guard health == .notSaving else { return }
-        health = .saving
-        let items = held
-        held = []
-        for item in items { submit(item) }
-    }
-
-    // MARK: - When nothing works any more
-
-    private func breakDown() {
-        for item in held { drop(item) }
-        held = []
-        agentTask?.cancel()
-        for call in calls.values { call.resume(returning: .failed(.gone)) }
-        calls = [:]
-        services.broke(self)
-    }
-
-    private func drop(_ item: Waiting) {
-        switch item.input {
-        case .request(let request): refuse(request, .internal, for: item.client)
-        case .agent(let call, _, _): calls.removeValue(forKey: call)?.resume(returning: .failed(.gone))
-        case .attach, .resume, .drained, .detach, .turnEnded, .commandEnded, .recovered, .shutDown, .revoked: break
-        }
-        item.performed?.resume()
-    }
-
-    /// Nothing could be stored, so that an `error` answers and no receipt (spec/native-wire.md §2).
-    private func refuse(_ request: ClientRequest, _ code: ErrorCode, for client: SessionClient?) {
-        if let key = request.operation { services.ledger.abandon(key) }
-        guard let client else { return }
-        let sentence =
-            code == .notSaved
-            ? "nothing is being saved: the disk is full or fails; try again when there is room"
-            : "the session failed; attach again"
-        let error = DaemonMessage.ErrorReply(message: sentence, code: code, operation: request.operation?.id)
-        var forms = FrameForms(.error(error), session: id, ref: request.ref)
-        guard let bytes = forms.bytes(for: client, isAttached: false) else { return }
-        _ = client.push(bytes, .reply)
     }
 
     // MARK: - Unloading

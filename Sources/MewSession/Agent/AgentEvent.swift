@@ -32,6 +32,16 @@ public enum AgentEvent: Sendable {
     case subagentStatus(parent: CallID, toolName: String, message: String)
     case subagentEnded(parent: CallID, child: SessionID, outcome: SubagentOutcome, manifests: [TurnManifest])
 
+    /// A piece of text that is being streamed: it only shows, and nothing depends on it.
+    public var isPiece: Bool {
+        switch self {
+        case .provider(.partDelta), .toolProgress: true
+        case .provider, .partUpdated, .toolStarted, .toolEnded, .toolResults, .notice, .error, .todos, .changes,
+            .flaggedFiles, .usage, .personaSwitchRequested, .job, .subagentStarted, .subagentStatus, .subagentEnded:
+            false
+        }
+    }
+
     /// The largest event, encoded. Leaves room below the 8 MiB that no frame may exceed (spec/mew-wire.md §1.4).
     public static let maxBytes = 4 << 20
 }

@@ -1,6 +1,6 @@
 public import MewWire
 
-/// What a running turn may ask of its session. All of it is stored before it takes effect.
+/// What a running turn may ask of its session. All of it is stored before it takes effect, and before anybody hears of it.
 ///
 /// Every call may throw `cancelled` once the turn is cancelled, and `gone` when it is over; the agent then winds up and
 /// returns. The calls of one turn are made one after the other, or concurrently when the agent works on several things;
@@ -12,7 +12,8 @@ public protocol AgentHost: Sendable {
     /// The wall clock, for the times that parts carry.
     var now: WallTime { get }
 
-    /// Tells the session what happened. Returns when it is stored: an agent that writes faster than the disk waits here.
+    /// Tells the session what happened. Returns when it is stored, or for a piece of streaming text (`AgentEvent.isPiece`) when the
+    /// disk is not far behind: an agent that writes faster than the disk waits here.
     func emit(_ event: AgentEvent) async throws(AgentHostError)
 
     /// Asks whether a tool may run. Answers at once when the session's mode, or an earlier answer, allows it.

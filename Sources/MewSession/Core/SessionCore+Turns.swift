@@ -54,6 +54,7 @@ extension SessionCore {
     }
 
     mutating func shutDown(_ moment: Moment) {
+        isShutDown = true
         guard record.turn != nil else { return }
         endTurn(.interrupted, note: Self.stopNote, moment)
     }

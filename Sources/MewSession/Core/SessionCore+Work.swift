@@ -125,7 +125,7 @@ extension SessionCore {
 
     /// Does what waits, in order, until something takes time.
     mutating func startNext(_ moment: Moment) {
-        while isIdle, let waiting = work.first {
+        while isIdle, !isShutDown, let waiting = work.first {
             switch waiting.work.task {
             case .prompt(let prompt): start(prompt, waiting, moment)
             case .switchModel(let model): finish(waiting, moment) { $0.use(model, moment) }
@@ -174,8 +174,9 @@ extension SessionCore {
         step.effects.append(.runCommand(command))
     }
 
+    /// A command that is broken off by the end of the daemon waits for the next one: to do it twice is no harm.
     mutating func commandEnded(_ isDone: Bool, _ moment: Moment) {
-        guard isCommandRunning, let waiting = work.first else { return }
+        guard isCommandRunning, !isShutDown, let waiting = work.first else { return }
         isCommandRunning = false
         forgetFirst()
         let text: String

@@ -25,6 +25,8 @@ public struct SessionCore: Sendable {
     var work: [Waiting]
     /// The head of `work` is being carried out by the agent.
     var isCommandRunning = false
+    /// Nothing is started any more; what waits is done by the next load.
+    var isShutDown = false
     /// Guidance for the running or the next turn.
     var guidance: [Waiting]
     /// Which call waits for which request. Gone with the process, as the calls are.

@@ -9,6 +9,13 @@ public struct SessionStep: Sendable {
     public var effects: [SessionEffect] = []
 
     public init() {}
+
+    /// The size of the events in it.
+    public var eventBytes: Int {
+        writes.reduce(0) { sum, write in
+            if case .appendEvent(_, let event) = write { sum + event.body.count } else { sum }
+        }
+    }
 }
 
 public enum SessionEffect: Sendable {

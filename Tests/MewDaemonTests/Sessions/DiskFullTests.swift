@@ -1,11 +1,12 @@
 import MewBase
-import MewSession
 import MewSim
 import MewTestSupport
 import MewWire
+import Synchronization
 import Testing
 
 @testable import MewDaemon
+@testable import MewSession
 
 // Topology: one session, one disk that is full for a while. Law (NEEDS N-34): nothing runs unrecorded, everybody is told, nothing
 // that was recorded is lost, and it goes on by itself when there is room again.
@@ -99,6 +100,101 @@ struct DiskFullTests {
             let receipts = try channel.take().receipts
             #expect(receipts.map(\.state) == [.done, .done])
             #expect(receipts.map(\.result) == [nil, .cancelled])
+        }
+    }
+
+    private struct StuckTurn {
+        let control: BenchClient
+        let channel: BenchClient
+        let id: SessionID
+        let prompt: OperationID
+    }
+
+    /// A turn that waits with something to tell while the disk takes nothing.
+    private func withStuckTurn(_ label: String, _ body: (SessionsBench, StuckTurn) throws -> Void) throws {
+        let gate = ScriptGate()
+        let agent = ScriptedAgent([[.wait(gate), .emit(.notice("unsaved")), .hang]])
+        try SessionsBench.with(label, agent: agent) { bench in
+            let (control, channel, id) = try open(bench)
+            let prompt = try #require(try channel.send(.prompt(.init(text: "run"))))
+            _ = try (channel.take(), control.take())
+            bench.disk.limitRoom(to: 0)
+            gate.open()
+            try bench.world.run(for: .seconds(1))
+            try body(bench, StuckTurn(control: control, channel: channel, id: id, prompt: prompt))
+        }
+    }
+
+    /// What became of the turn.
+    private func result(of turn: StuckTurn, _ bench: SessionsBench) throws -> TurnResult? {
+        let control = try bench.client(.control)
+        try control.send(.receiptQuery(.init(operations: [turn.prompt], settle: false)))
+        return try control.take().receipts.last?.result
+    }
+
+    @Test(
+        "deleting is refused as not saved at once and ends the turn; what it wanted to tell is not told when there is room again"
+    )
+    func delete() throws {
+        try withStuckTurn("delete-full") { bench, turn in
+            try turn.control.send(.deleteSession(.init(sessionID: turn.id)))
+            #expect(try turn.control.take().errors.map(\.code) == [.notSaved])
+            #expect(turn.channel.isOver)
+            #expect(bench.agent.deeds.count == 2)
+            bench.disk.limitRoom(to: nil)
+            let again = try bench.client(.session)
+            try again.send(.attachSession(.init(sessionID: turn.id)))
+            try bench.world.run(for: .seconds(3))
+            let notes = try again.take().compactMap { frame in
+                if case .errorEvent(let event) = frame.message { event.message } else { nil }
+            }
+            #expect(notes == [SessionCore.crashNote])
+            #expect(try result(of: turn, bench) == .interrupted)
+        }
+    }
+
+    @Test("the daemon shuts down at once, and the next one finds the turn interrupted")
+    func shutDown() throws {
+        try withStuckTurn("stop-full") { bench, turn in
+            let registry = bench.registry
+            let before = bench.world.now
+            try bench.run { await registry.shutDown() }
+            #expect(before.duration(to: bench.world.now) < .seconds(1))
+            bench.disk.limitRoom(to: nil)
+            bench.kill(seed: 1)
+            try bench.restart()
+            try bench.settle()
+            #expect(try result(of: turn, bench) == .interrupted)
+        }
+    }
+
+    @Test("revoking a device does not wait for the disk; its guidance is dropped when there is room again")
+    func revoke() throws {
+        let gate = ScriptGate()
+        let told = Mutex<[String]?>(nil)
+        let agent = ScriptedAgent([
+            [
+                .wait(gate),
+                .run { host throws(AgentHostError) in
+                    let guidance = try await host.takeGuidance()
+                    told.withLock { $0 = guidance }
+                },
+            ]
+        ])
+        try SessionsBench.with("revoke-full", agent: agent) { bench in
+            let (_, channel, _) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            try channel.send(.guide(.init(text: "and then")))
+            bench.disk.limitRoom(to: 0)
+            // Finds out that the disk takes nothing.
+            try channel.send(.guide(.init(text: "and then?")))
+            let registry = bench.registry
+            try bench.run { await registry.revoke(CoreBench.node(1)) }
+            bench.disk.limitRoom(to: nil)
+            try bench.world.run(for: .seconds(3))
+            gate.open()
+            try bench.settle()
+            #expect(told.withLock { $0 } == [])
         }
     }
 }

@@ -25,6 +25,8 @@ struct PowerCutTests {
     private static let script: [ScriptedAgent.Step] = [
         .emit(.notice("one")),
         .permission(ToolPermission(toolName: "bash", input: [:], call: "c", sensitivity: .readOnly)),
+        .emit(.toolProgress("c", chunk: "a")), .emit(.toolProgress("c", chunk: "b")),
+        .emit(.toolProgress("c", chunk: "c")),
         .emit(.notice("two")), .emit(.notice("three")),
     ]
 

@@ -321,13 +321,65 @@ struct RegistryTests {
             try bench.run { await registry.shutDown() }
             try bench.settle()
             #expect(try channel.take().receipts.last?.result == .interrupted)
-            try channel.send(.prompt(.init(text: "three")))
-            #expect(try channel.take().errors.map(\.code) == [.daemonRestarting])
+            let third = try channel.send(.prompt(.init(text: "three")))
+            let refused = try channel.take().errors
+            #expect(refused.map(\.code) == [.daemonRestarting])
+            #expect(refused.map(\.operation) == [third])
             bench.kill(seed: 7)
             try bench.restart()
             try bench.settle()
             let begun = agent.deeds.compactMap { if case .began(_, let text) = $0 { text } else { nil } }
             #expect(begun == ["one", "two"])
+        }
+    }
+
+    @Test("a command that the end of the daemon breaks off is done by the next one, and nothing starts in between")
+    func shutDownInCommand() throws {
+        let agent = ScriptedAgent([], commandGate: ScriptGate())
+        try SessionsBench.with("end-command", agent: agent) { bench in
+            let (_, channel, id) = try open(bench)
+            let compact = try #require(try channel.send(.slashCommand(.init(command: "/compact"))))
+            try channel.send(.prompt(.init(text: "next")))
+            let registry = bench.registry
+            try bench.run { await registry.shutDown() }
+            try bench.settle()
+            #expect(agent.deeds == [.compacted(id)])
+            #expect(try channel.take().receipts.map(\.state) == [.stored, .stored])
+            bench.kill(seed: 7)
+            let second = ScriptedAgent([])
+            try bench.restart(agent: second)
+            try bench.settle()
+            #expect(second.deeds.first == .compacted(id))
+            #expect(second.deeds.count == 3)
+            let control = try bench.client(.control)
+            try control.send(.receiptQuery(.init(operations: [compact], settle: false)))
+            #expect(try control.take().receipts.map(\.state) == [.done])
+        }
+    }
+
+    @Test("a session that is deleted while it is being loaded is gone, also after a restart")
+    func deleteWhileLoading() throws {
+        try SessionsBench.with("delete-loading", agent: ScriptedAgent([])) { bench in
+            let (_, _, id) = try open(bench)
+            bench.kill(seed: 1)
+            try bench.restart()
+            let control = try bench.client(.control)
+            let channel = try bench.client(.session)
+            channel.post(.attachSession(.init(sessionID: id)))
+            control.post(.deleteSession(.init(sessionID: id)))
+            try bench.settle()
+            #expect(try control.take().sessionList?.isEmpty == true)
+            channel.post(.prompt(.init(text: "ghost")))
+            try bench.settle()
+            let frames = try channel.take()
+            #expect(channel.isOver || frames.errors.count + frames.receipts.count(where: { $0.state == .refused }) > 0)
+            let slots = try bench.run { [registry = bench.registry] in await registry.slots.count }
+            #expect(slots == 0)
+            bench.kill(seed: 2)
+            try bench.restart()
+            let later = try bench.client(.control)
+            try later.send(.listSessions)
+            #expect(try later.take().sessionList?.isEmpty == true)
         }
     }
 

@@ -23,8 +23,12 @@ final class SessionsBench {
     private var clientNumber: UInt64 = 0
     let endedLeftovers: Leftovers
 
-    private init(_ world: SimWorld, _ disk: ForgetfulDisk, _ leftovers: Leftovers, _ boot: Boot) {
-        (self.world, self.disk, endedLeftovers) = (world, disk, leftovers)
+    private let commitTime: Duration
+
+    private init(
+        _ world: SimWorld, _ disk: ForgetfulDisk, _ leftovers: Leftovers, _ commitTime: Duration, _ boot: Boot
+    ) {
+        (self.world, self.disk, endedLeftovers, self.commitTime) = (world, disk, leftovers, commitTime)
         (node, registry, agent) = (boot.node, boot.registry, boot.agent)
     }
 
@@ -53,26 +57,31 @@ final class SessionsBench {
         let agent: ScriptedAgent
     }
 
+    /// - Parameter commitTime: how long each commit takes; none, if nothing depends on it.
     static func with(
-        _ label: String, seed: UInt64 = 1, agent: ScriptedAgent, _ body: (SessionsBench) throws -> Void
+        _ label: String, seed: UInt64 = 1, agent: ScriptedAgent, commitTime: Duration = .zero,
+        _ body: (SessionsBench) throws -> Void
     ) throws {
         try withSimWorld(seed: seed) { world in
             let disk = ForgetfulDisk(label: "sessions-\(label)-\(seed)")
             let leftovers = Leftovers()
-            let boot = try start(world, "daemon-0", disk, agent, leftovers)
-            try body(SessionsBench(world, disk, leftovers, boot))
+            let boot = try start(world, "daemon-0", disk, agent, leftovers, commitTime)
+            try body(SessionsBench(world, disk, leftovers, commitTime, boot))
         }
     }
 
     private static func start(
-        _ world: SimWorld, _ name: String, _ disk: ForgetfulDisk, _ agent: ScriptedAgent, _ leftovers: Leftovers
+        _ world: SimWorld, _ name: String, _ disk: ForgetfulDisk, _ agent: ScriptedAgent, _ leftovers: Leftovers,
+        _ commitTime: Duration
     ) throws -> Boot {
         let node = world.addNode(name)
         let storeLoop = node.makeLoop()
         let (loop, wallClock, ids) = (node.loop, node.wallClock, MonotonicIDs(entropy: node.entropy))
         let diskName = disk.name
         let registry = try world.run(on: node) {
-            let store = try await SQLiteStore.open(path: "/mew.db", on: storeLoop, vfs: diskName)
+            let disk = try await SQLiteStore.open(path: "/mew.db", on: storeLoop, vfs: diskName)
+            let store: any SessionStore =
+                commitTime == .zero ? disk : SlowStore(store: disk, loop: loop, commitTime: commitTime)
             let registry = SessionRegistry(
                 SessionEnvironment(
                     loop: loop, store: store, agents: [agent], files: HostFiles(loop: storeLoop, home: "/tmp"),
@@ -92,7 +101,7 @@ final class SessionsBench {
     /// The daemon starts again on the disk as it is.
     func restart(agent: ScriptedAgent? = nil) throws {
         lives += 1
-        let boot = try Self.start(world, "daemon-\(lives)", disk, agent ?? self.agent, endedLeftovers)
+        let boot = try Self.start(world, "daemon-\(lives)", disk, agent ?? self.agent, endedLeftovers, commitTime)
         (node, registry, self.agent) = (boot.node, boot.registry, boot.agent)
     }
 

@@ -31,6 +31,8 @@ package final class ScriptedAgent: AgentBackend {
     package let defaultModel: ModelName?
     package let defaultThinkingVariant: String?
     package let personas: [AgentPersona]
+    /// Commands wait for it, until they are cancelled.
+    private let commandGate: ScriptGate?
     private let state: Mutex<State>
 
     private struct State {
@@ -40,10 +42,12 @@ package final class ScriptedAgent: AgentBackend {
 
     package init(
         _ scripts: [[Step]], name: String = "scripted", models: [ModelInfo] = [], defaultModel: ModelName? = nil,
-        defaultThinkingVariant: String? = nil, personas: [AgentPersona] = []
+        defaultThinkingVariant: String? = nil, personas: [AgentPersona] = [],
+        commandGate: ScriptGate? = nil
     ) {
         (self.name, self.models, self.defaultModel, self.personas) = (name, models, defaultModel, personas)
         self.defaultThinkingVariant = defaultThinkingVariant
+        self.commandGate = commandGate
         state = Mutex(State(scripts: scripts))
     }
 
@@ -62,6 +66,7 @@ package final class ScriptedAgent: AgentBackend {
 
     package func compact(_ session: SessionID, host: any AgentHost) async -> Bool {
         note(.compacted(session))
+        do throws(AgentHostError) { try await commandGate?.pass() } catch { return false }
         return true
     }
 

@@ -1,0 +1,135 @@
+import MewBase
+import MewIdentity
+import MewLoop
+import MewSession
+import MewWire
+
+// When the disk takes nothing, and when nothing goes on at all.
+
+extension SessionRunner {
+    /// Nothing of the batch is stored, and nothing that was decided after it can be.
+    func rollBack(_ undone: [Waiting], _ error: StoreError) {
+        core = committed
+        switch error {
+        case .notSaved:
+            health = .notSaving
+            for item in undone { submit(item) }
+            waitForDisk()
+        case .closed, .contradiction, .damaged, .locked, .newerSchema, .readOnly:
+            environment.diagnostics.record(
+                Diagnostic(
+                    .error, "session", "commit_failed", error.description, ["session_id": .text(id.text)]))
+            stopWorking()
+            for item in undone { drop(item) }
+            services.broke(self)
+        }
+    }
+
+    /// What changes nothing is done; operations are refused; what the agent says waits.
+    func decideWithoutSaving(_ item: Waiting) {
+        if case .shutDown = item.input { return shutDownUnsaved(item) }
+        var trial = core
+        let step = trial.handle(item.input, at: environment.moment)
+        if step.writes.isEmpty {
+            core = trial
+            committed = trial
+            for effect in step.effects { perform(effect, for: item.client) }
+            item.performed?.resume()
+            return
+        }
+        switch item.input {
+        case .request(let request):
+            if case .cancel = request.message, let turn = core.record.turn { return stopUnsaved(turn.id, item) }
+            refuse(request, .notSaved, for: item.client)
+            item.performed?.resume()
+        case .agent, .turnEnded, .commandEnded, .recovered, .revoked:
+            hold(item)
+        case .attach, .resume, .drained, .detach, .shutDown:
+            // These write nothing; a load that found more than its row said may.
+            hold(item)
+        }
+    }
+
+    /// The command that fills the disk can be ended: it is told to stop at once, what it still says is dropped, and the cancel
+    /// itself waits for the disk with its receipt, because "not saved" would say that it had no effect.
+    private func stopUnsaved(_ turn: TurnID, _ cancel: Waiting) {
+        agentTask?.cancel()
+        held.removeAll { item in
+            guard case .agent(let call, _, turn) = item.input else { return false }
+            answer(call, .failed(.cancelled))
+            return true
+        }
+        hold(cancel)
+    }
+
+    /// Keeps it until the disk takes it. Its sender does not wait that long: channels stay usable, sessions can be loaded.
+    private func hold(_ item: Waiting) {
+        item.performed?.resume()
+        var item = item
+        item.performed = nil
+        held.append(item)
+    }
+
+    /// The next start finds the turn as one that was interrupted.
+    private func shutDownUnsaved(_ shutDown: Waiting) {
+        stopWorking()
+        shutDown.performed?.resume()
+    }
+
+    private func waitForDisk() {
+        let store = environment.store
+        environment.loop.spawn { [self] in
+            var state = await store.saving()
+            while !state.isSaving, await health == .notSaving {
+                let news = await store.savingChanged(from: state)
+                // A cancelled wait, and a store that is closed, have no news.
+                guard news != state else { return }
+                state = news
+            }
+            await goOn()
+        }
+    }
+
+    private func goOn() {
+        guard health == .notSaving else { return }
+        health = .saving
+        let items = held
+        held = []
+        for item in items { submit(item) }
+    }
+
+    // MARK: - When nothing goes on any more
+
+    /// Everybody who waits is answered, and what still comes is dropped.
+    func stopWorking() {
+        health = .over
+        let items = held
+        held = []
+        for item in items { drop(item) }
+        agentTask?.cancel()
+        for call in calls.keys.sorted(by: { $0.number < $1.number }) { answer(call, .failed(.gone)) }
+    }
+
+    func drop(_ item: Waiting) {
+        switch item.input {
+        case .request(let request): refuse(request, .internal, for: item.client)
+        case .agent(let call, _, _): answer(call, .failed(.gone))
+        case .attach, .resume, .drained, .detach, .turnEnded, .commandEnded, .recovered, .shutDown, .revoked: break
+        }
+        item.performed?.resume()
+    }
+
+    /// Nothing could be stored, so that an `error` answers and no receipt (spec/native-wire.md §2).
+    private func refuse(_ request: ClientRequest, _ code: ErrorCode, for client: SessionClient?) {
+        if let key = request.operation { services.ledger.abandon(key) }
+        guard let client else { return }
+        let sentence =
+            code == .notSaved
+            ? "nothing is being saved: the disk is full or fails; try again when there is room"
+            : "the session failed; attach again"
+        let error = DaemonMessage.ErrorReply(message: sentence, code: code, operation: request.operation?.id)
+        var forms = FrameForms(.error(error), session: id, ref: request.ref)
+        guard let bytes = forms.bytes(for: client, isAttached: false) else { return }
+        _ = client.push(bytes, .reply)
+    }
+}

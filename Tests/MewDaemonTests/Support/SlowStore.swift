@@ -1,0 +1,56 @@
+import MewBase
+import MewIdentity
+import MewLoop
+import MewSession
+import MewWire
+
+/// A store whose commits take time, as on a disk that syncs.
+struct SlowStore: SessionStore {
+    let store: any SessionStore
+    let loop: any Loop
+    let commitTime: Duration
+
+    func commit(_ writes: [StoreWrite]) async throws(StoreError) {
+        try? await LoopClock(loop).sleep(until: loop.now.advanced(by: commitTime), tolerance: nil)
+        try await store.commit(writes)
+    }
+
+    func sessions() async throws(StoreError) -> [SessionRow] { try await store.sessions() }
+
+    func load(_ session: SessionID, limits: LoadLimits) async throws(StoreError) -> StoredSession? {
+        try await store.load(session, limits: limits)
+    }
+
+    func events(
+        of session: SessionID, after sequence: SequenceNumber, limit: Int
+    ) async throws(StoreError) -> [EventRow] {
+        try await store.events(of: session, after: sequence, limit: limit)
+    }
+
+    func messages(
+        of session: SessionID, before position: UInt64, limit: Int, maxBytes: Int
+    ) async throws(StoreError) -> [MessageRow] {
+        try await store.messages(of: session, before: position, limit: limit, maxBytes: maxBytes)
+    }
+
+    func receipt(_ operation: OperationID, of device: NodeID) async throws(StoreError) -> ReceiptRow? {
+        try await store.receipt(operation, of: device)
+    }
+
+    func operationBounds(of device: NodeID) async throws(StoreError) -> OperationBounds {
+        try await store.operationBounds(of: device)
+    }
+
+    func devices() async throws(StoreError) -> [DeviceRow] { try await store.devices() }
+    func groups() async throws(StoreError) -> [GroupRow] { try await store.groups() }
+    func setting(_ name: SettingName) async throws(StoreError) -> String? { try await store.setting(name) }
+
+    func settings(under prefix: SettingName) async throws(StoreError) -> [SettingName: String] {
+        try await store.settings(under: prefix)
+    }
+
+    func processes() async throws(StoreError) -> [ProcessRow] { try await store.processes() }
+    func prune(now: WallTime) async throws(StoreError) { try await store.prune(now: now) }
+    func saving() async -> SavingState { await store.saving() }
+    func savingChanged(from known: SavingState) async -> SavingState { await store.savingChanged(from: known) }
+}
