@@ -74,11 +74,12 @@ package actor Connection {
         }
     }
 
-    /// Keying material that only the two ends can compute (RFC 8446 §7.5), with an empty context.
+    /// Keying material that only the two ends can compute (RFC 8446 §7.5), with an empty context. Listener: before
+    /// `authorize`.
     package func export(label: String, byteCount: Int) throws(QUICError) -> [UInt8] {
         guard let core else { throw .closed(endOrUnknown) }
         guard let material = core.export(label: label, byteCount: byteCount) else {
-            throw .refused("no keying material before the handshake is complete")
+            throw .refused("no keying material before the handshake is complete, or after the peer was authorized")
         }
         return material
     }

@@ -17,7 +17,11 @@ enum Callbacks {
     private static func installCrypto(in table: inout ngtcp2_callbacks) {
         table.client_initial = ngtcp2_crypto_client_initial_cb
         table.recv_client_initial = ngtcp2_crypto_recv_client_initial_cb
-        table.recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb
+        table.recv_crypto_data = { connection, level, offset, data, count, owner in
+            core(owner).tls.isReleased
+                ? core(owner).refuseTLSMessage()
+                : ngtcp2_crypto_recv_crypto_data_cb(connection, level, offset, data, count, owner)
+        }
         table.recv_retry = ngtcp2_crypto_recv_retry_cb
         table.encrypt = ngtcp2_crypto_encrypt_cb
         table.hp_mask = ngtcp2_crypto_hp_mask_cb

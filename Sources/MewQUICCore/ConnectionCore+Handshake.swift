@@ -127,9 +127,12 @@ extension ConnectionCore {
     }
 
     /// The peer may open all its streams and send its whole window from now on. Listening side; idempotent.
+    ///
+    /// Keying material is exported before this or never: what TLS holds in memory is given back here.
     package func authorize() {
         guard !isAuthorized, closure == nil else { return }
         isAuthorized = true
+        releaseTLS()
         let configuration = configuration
         ngtcp2_conn_extend_max_offset(
             connection,
@@ -144,6 +147,22 @@ extension ConnectionCore {
         streams.uncreditedBidirectional = 0
         streams.uncreditedUnidirectional = 0
     }
+
+    private func releaseTLS() {
+        guard isEstablished else { return }
+        ngtcp2_conn_set_tls_native_handle(connection, nil)
+        tls.release()
+    }
+
+    /// A TLS message after the handshake. A client that knows its place sends none: there is no ticket to give, no key
+    /// to update (RFC 9001 §6), and we ask for no certificate again.
+    func refuseTLSMessage() -> Int32 {
+        ngtcp2_conn_set_tls_alert(connection, UInt8(truncatingIfNeeded: Self.unexpectedMessage))
+        return NGTCP2_ERR_CRYPTO
+    }
+
+    /// RFC 8446 §6.
+    private static let unexpectedMessage = 10
 
     private func saturatingDifference(_ left: UInt64, _ right: UInt64) -> UInt64 {
         left > right ? left - right : 0

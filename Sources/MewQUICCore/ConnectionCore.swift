@@ -152,7 +152,8 @@ package final class ConnectionCore {
     /// The protocol both sides agreed on; set from `established` on.
     package var applicationProtocol: String? { isEstablished ? tls.applicationProtocol : nil }
 
-    /// Keying material that only the two ends can compute; nil before `established`.
+    /// Keying material that only the two ends can compute; nil before `established`, and on the listening side after
+    /// `authorize`.
     package func export(label: String, byteCount: Int) -> [UInt8]? {
         isEstablished ? tls.export(label: label, byteCount: byteCount) : nil
     }

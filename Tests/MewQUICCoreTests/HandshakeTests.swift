@@ -1,13 +1,16 @@
+import CQuic
 import MewBase
 import MewIdentity
-import MewQUICCore
 import Testing
+
+@testable import MewQUICCore
 
 @Suite("Handshake")
 struct HandshakeTests {
     @Test("both ends learn each other's key and agree on a protocol and on keying material")
     func establishes() throws {
         let pair = try CorePair(protocols: ["test/1", "test/0"])
+        pair.authorizesAtOnce = false
         #expect(try pair.run { pair.isEstablished && pair.client.isConfirmed })
         let server = try #require(pair.server)
         #expect(pair.client.peer == CorePair.serverKey.node)
@@ -18,6 +21,25 @@ struct HandshakeTests {
         #expect(material != nil)
         #expect(material == server.export(label: "EXPORTER-test", byteCount: 32))
         #expect(material != pair.client.export(label: "EXPORTER-other", byteCount: 32))
+        server.authorize()
+        #expect(server.export(label: "EXPORTER-test", byteCount: 32) == nil)
+        #expect(server.peer == CorePair.clientKey.node)
+        #expect(server.applicationProtocol == "test/1")
+    }
+
+    @Test("a TLS message after the handshake ends the connection: ours have none to expect")
+    func refusesLateTLSMessage() throws {
+        let pair = try CorePair()
+        #expect(try pair.run { pair.isEstablished && pair.client.isConfirmed })
+        let finished: [UInt8] = [20, 0, 0, 0]
+        #expect(
+            ngtcp2_conn_submit_crypto_data(
+                pair.client.connection, NGTCP2_ENCRYPTION_LEVEL_1RTT, finished, finished.count) == 0)
+        try pair.run { pair.client.closure != nil }
+        guard case .transport(0x10a, byPeer: true, _) = pair.client.closure else {
+            Issue.record("closed with \(String(describing: pair.client.closure))")
+            return
+        }
     }
 
     @Test("the listener takes the first of its own protocols that was offered")

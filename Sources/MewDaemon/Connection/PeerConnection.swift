@@ -11,6 +11,8 @@ import MewWire
 actor PeerConnection {
     /// What happens to a connection from outside its channels.
     enum Event: Sendable {
+        /// The first one.
+        case accepted
         case admission(Admission.Event)
         case deadline
         /// The device was renamed or has another scope.
@@ -68,6 +70,7 @@ actor PeerConnection {
         acceptedAt = loop.now
         admission = Admission(link.applicationProtocol, standing: standing, acceptedAt: loop.now)
         (events, inbox) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maxEvents))
+        inbox.yield(.accepted)
     }
 
     /// From any isolation; in the order of the calls.
@@ -85,8 +88,6 @@ actor PeerConnection {
 
     /// Returns when the link is gone and everything that served it has ended.
     func run() async {
-        await perform(admission.begin())
-        armTimer()
         await withDiscardingTaskGroup { group in
             group.addTask { await self.handleEvents() }
             group.addTask { await self.acceptChannels() }
@@ -104,17 +105,22 @@ actor PeerConnection {
         cancelTimer()
     }
 
+    /// Each event in a task of its own: what a task once needed for its deepest call it keeps to its end, and this one lives
+    /// as long as the connection (8 KiB of an idle one).
     private func handleEvents() async {
-        for await event in events {
-            switch event {
-            case .admission(let event): await perform(admission.receive(event))
-            case .deadline: await perform(admission.deadlinePassed(now: loop.now))
-            case .device(let device): self.device = device
-            case .revoked(let atMs, let reason): await revoke(atMs: atMs, reason: reason)
-            case .shutDown(let reason): await close(.shuttingDown, reason)
-            }
-            armTimer()
+        for await event in events { await loop.spawn { await self.handle(event) }.value }
+    }
+
+    private func handle(_ event: Event) async {
+        switch event {
+        case .accepted: await perform(admission.begin())
+        case .admission(let event): await perform(admission.receive(event))
+        case .deadline: await perform(admission.deadlinePassed(now: loop.now))
+        case .device(let device): self.device = device
+        case .revoked(let atMs, let reason): await revoke(atMs: atMs, reason: reason)
+        case .shutDown(let reason): await close(.shuttingDown, reason)
         }
+        armTimer()
     }
 
     private func acceptChannels() async {
