@@ -18,7 +18,8 @@ public protocol Link: Sendable {
     /// Listener: the next channel that the dialler opened; nil once the link is closed.
     func acceptChannel() async -> (any MessageChannel)?
 
-    /// Keying material both sides can compute and nobody else (RFC 8446 §7.5), with an empty context.
+    /// Keying material both sides can compute and nobody else (RFC 8446 §7.5), with an empty context. Listener: before
+    /// `authorize`.
     func export(label: String, byteCount: Int) async throws(ChannelError) -> [UInt8]
 
     /// Tells the peer `code` and the sentence `reason`. Idempotent; the first call wins.
