@@ -22,6 +22,26 @@ public struct NodeID: Hashable, Sendable {
         }
     }
 
+    /// The same from the first 32 bytes of a packet, for what is done once per packet; nil when there are fewer.
+    package init?(packet: UnsafeRawBufferPointer) {
+        guard packet.count >= Self.byteCount else { return nil }
+        func word(_ index: Int) -> UInt64 {
+            UInt64(bigEndian: packet.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
+        }
+        words = (word(0), word(1), word(2), word(3))
+    }
+
+    package static let byteCount = 32
+
+    /// Overwrites the first 32 bytes of `packet`.
+    package func copy(to packet: UnsafeMutableRawBufferPointer) {
+        precondition(packet.count >= Self.byteCount, "a node ID has 32 bytes")
+        packet.storeBytes(of: words.0.bigEndian, toByteOffset: 0, as: UInt64.self)
+        packet.storeBytes(of: words.1.bigEndian, toByteOffset: 8, as: UInt64.self)
+        packet.storeBytes(of: words.2.bigEndian, toByteOffset: 16, as: UInt64.self)
+        packet.storeBytes(of: words.3.bigEndian, toByteOffset: 24, as: UInt64.self)
+    }
+
     public static func == (left: NodeID, right: NodeID) -> Bool {
         left.words == right.words
     }

@@ -37,7 +37,9 @@ public struct SecretKey: Sendable, CustomStringConvertible, CustomDebugStringCon
         sign(raw: context.input(message))
     }
 
-    func sign(raw message: [UInt8]) -> Signature {
+    /// Signs exactly these bytes: only for the formats of iroh, which bring their own separation of purposes
+    /// (spec/iroh-wire.md §4.3, §5.3). Everything of ours has a `SigningContext`.
+    package func sign(raw message: [UInt8]) -> Signature {
         var publicKey = [UInt8](repeating: 0, count: 32)
         var expanded = [UInt8](repeating: 0, count: 64)
         defer { sodium_memzero(&expanded, expanded.count) }

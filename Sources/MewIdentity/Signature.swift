@@ -33,7 +33,8 @@ public struct Signature: Hashable, Sendable {
         isValid(forRaw: context.input(message), by: node)
     }
 
-    func isValid(forRaw message: [UInt8], by node: NodeID) -> Bool {
+    /// The same strictness for what `SecretKey.sign(raw:)` signed.
+    package func isValid(forRaw message: [UInt8], by node: NodeID) -> Bool {
         Sodium.start()
         return crypto_sign_verify_detached(bytes, message, UInt64(message.count), node.bytes) == 0
     }

@@ -118,22 +118,6 @@ enum WebSocketKey {
     }
 }
 
-/// RFC 4648 §4, for the two short values of the handshake.
-enum Base64 {
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-    static func encode(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-            for position in 0...group.count { text.append(alphabet[bits >> (18 - 6 * position) & 63]) }
-            text += [UInt8](repeating: UInt8(ascii: "="), count: 3 - group.count)
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
-}
-
 private func lines(_ lines: [String]) -> [UInt8] {
     Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
 }

@@ -5,6 +5,7 @@ import MewBase
 /// `WebSocketFraming`.
 final class WebSocketExchange {
     let maxMessageBytes: Int
+    private let takesText: Bool
     private let entropy: any Entropy
 
     /// What wslay has not taken yet.
@@ -34,7 +35,8 @@ final class WebSocketExchange {
     /// 4 when the peer is a client, which masks its frames (RFC 6455 §5.1), otherwise 0.
     private let maskBytes: UInt64
 
-    init(role: WebSocketFraming.Role, maxMessageBytes: Int, entropy: any Entropy) {
+    init(role: WebSocketFraming.Role, takesText: Bool, maxMessageBytes: Int, entropy: any Entropy) {
+        self.takesText = takesText
         maskBytes = role == .server ? 4 : 0
         self.maxMessageBytes = maxMessageBytes
         self.entropy = entropy
@@ -160,7 +162,7 @@ final class WebSocketExchange {
 
     private func messageEnded(opcode: UInt8) {
         guard failure == nil, !Self.isControl(opcode) else { return }
-        steps.append(.message(body))
+        if takesText || opcode != UInt8(WSLAY_TEXT_FRAME.rawValue) { steps.append(.message(body)) }
         body = []
         isInsideMessage = false
     }

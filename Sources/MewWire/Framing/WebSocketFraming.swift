@@ -1,21 +1,34 @@
 internal import CWslay
 package import MewBase
 
-/// The framing of `mew/wire/0` after the upgrade: RFC 6455 frames, read and written by wslay.
+/// RFC 6455 frames, read and written by wslay: the framing of `mew/wire/0` after the upgrade, and of the relay protocol.
 ///
-/// Takes text and binary messages, whole or in fragments, writes text; answers pings, ignores pongs. A client masks what it
+/// Takes messages whole or in fragments, answers pings, ignores pongs. A client masks what it
 /// sends and a server does not; a peer that does it the other way round breaks the protocol (RFC 6455 §5.1).
 ///
 /// A class because wslay calls back, and not `Sendable`: whoever owns the stream owns it.
 package final class WebSocketFraming: MessageFraming {
     package enum Role: Sendable { case client, server }
 
+    /// What the messages are.
+    package enum Kind: Sendable {
+        /// Writes text; takes binary messages as well, because some clients send their text so.
+        case text
+        /// Writes binary; text is no message and is passed over (spec/iroh-wire.md §4.2).
+        case binary
+    }
+
     private let context: wslay_event_context_ptr
     private let exchange: WebSocketExchange
+    private let kind: Kind
 
     /// - Parameter entropy: for the mask keys of a client; a server draws nothing.
-    package init(role: Role, maxMessageBytes: Int = FramingLimits.maxMessageBytes, entropy: any Entropy) {
-        exchange = WebSocketExchange(role: role, maxMessageBytes: maxMessageBytes, entropy: entropy)
+    package init(
+        role: Role, kind: Kind = .text, maxMessageBytes: Int = FramingLimits.maxMessageBytes, entropy: any Entropy
+    ) {
+        self.kind = kind
+        exchange = WebSocketExchange(
+            role: role, takesText: kind == .text, maxMessageBytes: maxMessageBytes, entropy: entropy)
         // wslay keeps a plain pointer; `exchange` lives as long as this object, and the context no longer.
         let userData = Unmanaged.passUnretained(exchange).toOpaque()
         var callbacks = WebSocketExchange.callbacks
@@ -82,9 +95,10 @@ package final class WebSocketFraming: MessageFraming {
 
     package func encode(_ message: [UInt8]) throws(ChannelError) -> [UInt8] {
         guard message.count <= exchange.maxMessageBytes else { throw .tooLarge(declaredBytes: message.count) }
+        let opcode = kind == .text ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME
         let status = message.withUnsafeBufferPointer { bytes in
             var queued = wslay_event_msg(
-                opcode: UInt8(WSLAY_TEXT_FRAME.rawValue), msg: bytes.baseAddress, msg_length: bytes.count)
+                opcode: UInt8(opcode.rawValue), msg: bytes.baseAddress, msg_length: bytes.count)
             return wslay_event_queue_msg(context, &queued)
         }
         // The only refusal left is that a Close was sent: everything else about the message is checked.
