@@ -1,5 +1,6 @@
 #include "cquicshim.h"
 
+#include <errno.h>
 #include <gnutls/gnutls.h>
 #include <ngtcp2/ngtcp2.h>
 #include <ngtcp2/ngtcp2_crypto.h>
@@ -15,6 +16,14 @@ unsigned int mq_server_session_flags(void) {
 unsigned int mq_client_alpn_flags(void) { return GNUTLS_ALPN_MANDATORY; }
 
 unsigned int mq_server_alpn_flags(void) { return GNUTLS_ALPN_MANDATORY | GNUTLS_ALPN_SERVER_PRECEDENCE; }
+
+unsigned int mq_stream_client_flags(void) { return GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_TICKETS; }
+
+unsigned int mq_stream_server_flags(void) { return GNUTLS_SERVER | GNUTLS_NONBLOCK | GNUTLS_NO_TICKETS; }
+
+void mq_stream_would_block(void *session) { gnutls_transport_set_errno(session, EAGAIN); }
+
+void mq_free(void *memory) { gnutls_free(memory); }
 
 static _Thread_local uint64_t decrypted_packets;
 

@@ -1,0 +1,43 @@
+#ifndef CSYS_TCP_H
+#define CSYS_TCP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "csys_udp.h"
+
+/// TCP sockets, non-blocking, closed on exec, without Nagle's delay. Results are a descriptor or count, or minus an errno
+/// value.
+
+enum {
+    /// Bytes that the kernel holds unsent at most: what is written later (a pong) waits behind no more than this. 16 KiB is
+    /// one largest TLS record, or ten full packets.
+    CSYS_TCP_UNSENT = 16384,
+    /// Connections that wait in the kernel to be accepted; the kernel's own limit is usually lower.
+    CSYS_TCP_BACKLOG = 1024,
+};
+
+/// Binds `address` and listens. An IPv6 socket takes no IPv4.
+int csys_tcp_listen(csys_address address);
+
+/// The next connection, with who it came from; EAGAIN when none waits.
+int csys_tcp_accept(int fd, csys_address *peer);
+
+/// Begins to connect: the descriptor becomes writable when that has ended, one way or the other.
+int csys_tcp_connect(csys_address address);
+
+/// How the connecting ended: 0, or an errno value.
+int csys_tcp_error(int fd);
+
+/// Where the socket is bound, and who is at the other end; 0, or an errno value.
+int csys_tcp_local(int fd, csys_address *local);
+
+/// Has the next `close` reset the connection instead of handing over what is queued.
+void csys_tcp_abort_on_close(int fd);
+
+/// Asks the system's resolver; blocks for as long as that takes. Returns how many of `room` addresses were filled in, in the
+/// order they should be tried, or minus a code for `csys_resolve_reason`.
+int csys_resolve(const char *host, uint16_t port, csys_address *out, int room);
+const char *csys_resolve_reason(int code);
+
+#endif

@@ -1,0 +1,78 @@
+package import MewLoop
+
+/// A connected byte stream, plain or inside TLS. One reader at a time; writers may be many, and what each writes stays
+/// together.
+package protocol ByteStream: Sendable {
+    /// The next bytes, at most `maxBytes`; nil at the end.
+    func read(maxBytes: Int) async throws(StreamFailure) -> [UInt8]?
+
+    /// Returns when the kernel has taken all of it.
+    func write(_ bytes: [UInt8]) async throws(StreamFailure)
+
+    /// Ends both directions at once; who waits gets `closed`. Idempotent.
+    func close() async
+
+    /// Keying material of the TLS connection (RFC 8446 §7.5); nil on a plain stream.
+    func exportKeyingMaterial(label: String, context: [UInt8], byteCount: Int) async -> [UInt8]?
+}
+
+/// Why a stream could not be had, or gives no more.
+package enum StreamFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    case closed
+    case cancelled
+    /// Nothing came about within the time the caller gave.
+    case timedOut
+    /// The name has no address.
+    case lookup(HostLookup.Failure)
+    case system(SystemError)
+    case tls(TLSFailure)
+
+    init(_ error: StreamError) {
+        self =
+            switch error {
+            case .closed, .lineTooLong: .closed
+            case .cancelled: .cancelled
+            case .system(let error): .system(error)
+            }
+    }
+
+    package var description: String {
+        switch self {
+        case .closed: "the connection was closed"
+        case .cancelled: "cancelled"
+        case .timedOut: "no answer in time"
+        case .lookup(let failure): failure.description
+        case .system(let error): error.description
+        case .tls(let failure): failure.description
+        }
+    }
+}
+
+/// A stream without TLS.
+package struct PlainStream: ByteStream {
+    private let socket: StreamSocket
+
+    package init(_ socket: StreamSocket) {
+        self.socket = socket
+    }
+
+    package func read(maxBytes: Int) async throws(StreamFailure) -> [UInt8]? {
+        do throws(StreamError) {
+            return try await socket.read(maxBytes: maxBytes)
+        } catch {
+            throw StreamFailure(error)
+        }
+    }
+
+    package func write(_ bytes: [UInt8]) async throws(StreamFailure) {
+        do throws(StreamError) {
+            try await socket.write(bytes)
+        } catch {
+            throw StreamFailure(error)
+        }
+    }
+
+    package func close() async { await socket.close() }
+
+    package func exportKeyingMaterial(label: String, context: [UInt8], byteCount: Int) async -> [UInt8]? { nil }
+}

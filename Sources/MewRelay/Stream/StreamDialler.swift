@@ -1,0 +1,117 @@
+internal import MewBase
+package import MewLoop
+
+/// Makes byte streams to `host:port`: looks the name up, tries its addresses one after the other with a head start, and shakes
+/// hands when TLS is wanted.
+package struct StreamDialler: Sendable {
+    private let loop: EventLoop
+    private let lookup: HostLookup
+
+    /// How long one address may take before it is given up (spec/iroh-wire.md §4.1).
+    package static let attemptLimit: Duration = .milliseconds(1_500)
+    /// RFC 8305 §5: "a recommended value is 250 milliseconds".
+    package static let headStart: Duration = .milliseconds(250)
+
+    /// - Parameter blocking: where the system's resolver may block.
+    package init(on loop: EventLoop, blocking: BlockingLoop) {
+        self.loop = loop
+        lookup = HostLookup(blocking: blocking)
+    }
+
+    /// Connects within `limit`.
+    ///
+    /// - Parameters:
+    ///   - host: a DNS name or an IP address; with TLS the certificate must be for it.
+    ///   - tls: whom to believe; nil connects without TLS.
+    package func connect(
+        host: String, port: UInt16, tls: TLSTrust?, within limit: Duration = .seconds(10)
+    ) async throws(StreamFailure) -> any ByteStream {
+        let result = await withTaskGroup(of: Result<any ByteStream, StreamFailure>?.self) { group in
+            group.addTask { await caught { () throws(StreamFailure) in try await dial(host, port, tls) } }
+            group.addTask {
+                try? await LoopClock(loop).sleep(for: limit)
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            // A dial that was cancelled may have been done a moment before.
+            for await late in group where first == nil {
+                if case .success(let stream) = late { await stream.close() }
+            }
+            return first
+        }
+        guard let result else { throw Task.isCancelled ? .cancelled : .timedOut }
+        return try result.get()
+    }
+
+    private func dial(_ host: String, _ port: UInt16, _ tls: TLSTrust?) async throws(StreamFailure) -> any ByteStream {
+        let addresses: [SocketAddress]
+        do throws(HostLookup.Failure) {
+            addresses = try await lookup.addresses(of: host, port: port)
+        } catch {
+            throw .lookup(error)
+        }
+        let socket = try await race(addresses)
+        guard let tls else { return PlainStream(socket) }
+        return try await TLSStream.connect(over: socket, trust: tls, host: host, on: loop)
+    }
+
+    /// The first that connects; the failure of the first address when none does.
+    private func race(_ addresses: [SocketAddress]) async throws(StreamFailure) -> StreamSocket {
+        let result = await withTaskGroup(of: (Int, Result<StreamSocket, StreamFailure>).self) { group in
+            for (index, address) in addresses.enumerated() {
+                group.addTask { (index, await attempt(address, after: Self.headStart * index)) }
+            }
+            var failures: [Int: StreamFailure] = [:]
+            var winner: StreamSocket?
+            for await (index, outcome) in group {
+                switch outcome {
+                case .success(let socket) where winner == nil:
+                    winner = socket
+                    group.cancelAll()
+                case .success(let socket):
+                    await socket.close()
+                case .failure(let failure):
+                    failures[index] = failure
+                }
+            }
+            return winner.map { .success($0) } ?? Result.failure(failures[0] ?? .closed)
+        }
+        return try result.get()
+    }
+
+    private func attempt(_ address: SocketAddress, after delay: Duration) async -> Result<StreamSocket, StreamFailure> {
+        if delay > .zero { try? await LoopClock(loop).sleep(for: delay) }
+        return await withTaskGroup(of: Result<StreamSocket, StreamFailure>.self) { group in
+            group.addTask {
+                await caught { () throws(StreamFailure) in
+                    do throws(StreamError) {
+                        return try await StreamSocket.connect(to: address, on: loop)
+                    } catch {
+                        throw StreamFailure(error)
+                    }
+                }
+            }
+            group.addTask {
+                try? await LoopClock(loop).sleep(for: Self.attemptLimit)
+                return .failure(.timedOut)
+            }
+            let first = await group.next() ?? .failure(.cancelled)
+            group.cancelAll()
+            for await late in group {
+                if case .success(let socket) = late { await socket.close() }
+            }
+            return first
+        }
+    }
+}
+
+private func caught<Value: Sendable>(
+    _ body: () async throws(StreamFailure) -> Value
+) async -> Result<Value, StreamFailure> {
+    do throws(StreamFailure) {
+        return .success(try await body())
+    } catch {
+        return .failure(error)
+    }
+}

@@ -1,0 +1,146 @@
+package import MewLoop
+
+/// A byte stream inside TLS, the side that dialled.
+package actor TLSStream: ByteStream {
+    package nonisolated let unownedExecutor: UnownedSerialExecutor
+    private let loop: EventLoop
+    private let socket: StreamSocket
+    private let engine: TLSEngine
+    private var plaintext: [UInt8] = []
+    private var taken = 0
+    private var isFlushing = false
+    /// Who waits until what another has begun to write is written.
+    private var flushers: [CheckedContinuation<Void, Never>] = []
+
+    /// Read at once at most: one largest record.
+    private static let blockBytes = 17 << 10
+
+    private init(_ socket: StreamSocket, trust: TLSTrust, host: String, on loop: EventLoop) throws(TLSFailure) {
+        self.socket = socket
+        self.loop = loop
+        engine = try TLSEngine(client: trust, host: host)
+        unownedExecutor = loop.asUnownedSerialExecutor()
+    }
+
+    /// Shakes hands over a connected socket, which is closed when that fails. How long it may take is the caller's to limit,
+    /// by cancelling.
+    ///
+    /// - Parameter host: what the certificate must be for.
+    package static func connect(
+        over socket: StreamSocket, trust: TLSTrust, host: String, on loop: EventLoop
+    ) async throws(StreamFailure) -> TLSStream {
+        do throws(TLSFailure) {
+            let stream = try TLSStream(socket, trust: trust, host: host, on: loop)
+            try await stream.shakeHands()
+            return stream
+        } catch {
+            await socket.close()
+            throw .tls(error)
+        }
+    }
+
+    private func shakeHands() async throws(TLSFailure) {
+        do throws(StreamFailure) {
+            try start()
+            try await flush()
+            while !engine.isEstablished {
+                guard try await fill() else { throw .tls(.broken("the connection ended during the handshake")) }
+            }
+        } catch .tls(let failure) {
+            throw failure
+        } catch {
+            throw .broken(error.description)
+        }
+    }
+
+    private func start() throws(StreamFailure) {
+        do throws(TLSFailure) {
+            try engine.start()
+        } catch {
+            throw .tls(error)
+        }
+    }
+
+    package func read(maxBytes: Int) async throws(StreamFailure) -> [UInt8]? {
+        precondition(maxBytes > 0, "reading nothing looks like an end")
+        while taken == plaintext.count {
+            guard !engine.isEnded, try await fill() else { return nil }
+        }
+        let end = min(plaintext.count, taken + maxBytes)
+        defer {
+            taken = end
+            if taken == plaintext.count { (plaintext, taken) = ([], 0) }
+        }
+        return Array(plaintext[taken..<end])
+    }
+
+    /// Reads one block, waiting for it; false at the end. An end without goodbye is taken as one: the protocols inside say
+    /// themselves whether they are complete.
+    private func fill() async throws(StreamFailure) -> Bool {
+        let block: [UInt8]?
+        do throws(StreamError) {
+            block = try await socket.read(maxBytes: Self.blockBytes)
+        } catch {
+            throw StreamFailure(error)
+        }
+        guard let block else { return false }
+        do throws(TLSFailure) {
+            try decrypt(block)
+        } catch {
+            // The alert tells the peer why; it matters to nobody whether it arrives.
+            try await flush()
+            throw .tls(error)
+        }
+        try await flush()
+        return true
+    }
+
+    private func decrypt(_ block: [UInt8]) throws(TLSFailure) {
+        let result = block.withUnsafeBytes { bytes in
+            Result { () throws(TLSFailure) in try engine.receive(bytes) { plaintext += $0 } }
+        }
+        try result.get()
+    }
+
+    package func write(_ bytes: [UInt8]) async throws(StreamFailure) {
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(TLSFailure) in try engine.write(bytes) }
+        }
+        do throws(TLSFailure) {
+            try result.get()
+        } catch {
+            throw .tls(error)
+        }
+        try await flush()
+    }
+
+    /// Writes what the engine has to say. Records leave in the order they were made: one task writes at a time, for all.
+    private func flush() async throws(StreamFailure) {
+        while isFlushing { await withCheckedContinuation { flushers.append($0) } }
+        guard engine.hasOutput else { return }
+        isFlushing = true
+        defer {
+            isFlushing = false
+            let waiting = flushers
+            flushers = []
+            for flusher in waiting { flusher.resume() }
+        }
+        while engine.hasOutput {
+            do throws(StreamError) {
+                try await socket.write(engine.takeOutput())
+            } catch {
+                throw StreamFailure(error)
+            }
+        }
+    }
+
+    package func close() async {
+        engine.finish()
+        // Without waiting: a peer that takes nothing must not hold us up.
+        await socket.close()
+    }
+
+    package func exportKeyingMaterial(label: String, context: [UInt8], byteCount: Int) async -> [UInt8]? {
+        engine.exportKeyingMaterial(label: label, context: context, byteCount: byteCount)
+    }
+}

@@ -1,0 +1,117 @@
+import MewRelay
+import Testing
+
+/// Two engines whose output is the other's input.
+private final class EnginePair {
+    let client: TLSEngine
+    let server: TLSEngine
+    var atClient: [UInt8] = []
+    var atServer: [UInt8] = []
+
+    init(_ certificate: TestCertificate, trusting: TestCertificate? = nil, host: String) throws {
+        let identity = try TLSIdentity(certificateFile: certificate.certificateFile, keyFile: certificate.keyFile)
+        let trust = try TLSTrust(authoritiesFile: (trusting ?? certificate).certificateFile)
+        client = try TLSEngine(client: trust, host: host)
+        server = try TLSEngine(server: identity)
+    }
+
+    /// Carries bytes until nobody has any, in pieces of `pieceBytes`.
+    func settle(pieceBytes: Int = 1 << 20) throws {
+        while client.hasOutput || server.hasOutput {
+            try carry(from: client, to: server, pieceBytes) { self.atServer += $0 }
+            try carry(from: server, to: client, pieceBytes) { self.atClient += $0 }
+        }
+    }
+
+    private func carry(
+        from: TLSEngine, to: TLSEngine, _ pieceBytes: Int, _ deliver: (UnsafeRawBufferPointer) -> Void
+    ) throws {
+        var rest = from.takeOutput()[...]
+        while !rest.isEmpty {
+            try Array(rest.prefix(pieceBytes)).withUnsafeBytes { try to.receive($0, deliver) }
+            rest = rest.dropFirst(pieceBytes)
+        }
+    }
+
+    func connect(pieceBytes: Int = 1 << 20) throws {
+        try client.start()
+        try settle(pieceBytes: pieceBytes)
+    }
+}
+
+@Suite("TLS without sockets")
+struct TLSEngineTests {
+    @Test(
+        "both sides shake hands, export the same keying material, and read what the other wrote", arguments: [1, 4096])
+    func exchange(pieceBytes: Int) throws {
+        let pair = try EnginePair(TestCertificate(for: "relay.test"), host: "relay.test")
+        try pair.connect(pieceBytes: pieceBytes)
+        #expect(pair.client.isEstablished && pair.server.isEstablished)
+        let material = pair.client.exportKeyingMaterial(label: "x", context: [1, 2], byteCount: 32)
+        #expect(material?.count == 32)
+        #expect(material == pair.server.exportKeyingMaterial(label: "x", context: [1, 2], byteCount: 32))
+        #expect(material != pair.server.exportKeyingMaterial(label: "x", context: [1, 3], byteCount: 32))
+
+        let long = (0..<100_000).map { UInt8(truncatingIfNeeded: $0) }
+        try long.withUnsafeBytes { try pair.client.write($0) }
+        try [9].withUnsafeBytes { try pair.server.write($0) }
+        try pair.settle(pieceBytes: pieceBytes)
+        #expect(pair.atServer == long)
+        #expect(pair.atClient == [9])
+    }
+
+    @Test("a goodbye ends the other side's reading and leaves its writing")
+    func goodbye() throws {
+        let pair = try EnginePair(TestCertificate(for: "127.0.0.1"), host: "127.0.0.1")
+        try pair.connect()
+        pair.client.finish()
+        pair.client.finish()
+        try pair.settle()
+        #expect(pair.server.isEnded)
+        try [7].withUnsafeBytes { try pair.server.write($0) }
+        try pair.settle()
+        #expect(pair.atClient == [7])
+    }
+
+    @Test("a certificate that is unknown, for another name, or expired is refused in words")
+    func refusals() throws {
+        let certificate = try TestCertificate(for: "relay.test")
+        let cases: [(EnginePair, String)] = [
+            (try EnginePair(certificate, trusting: TestCertificate(for: "relay.test"), host: "relay.test"), "issuer"),
+            (try EnginePair(certificate, host: "other.test"), "name"),
+            (try EnginePair(TestCertificate(for: "relay.test", validSeconds: 30), host: "relay.test"), "expired"),
+        ]
+        for (pair, word) in cases {
+            let failure = #expect(throws: TLSFailure.self) { try pair.connect() }
+            guard case .certificate(let words) = failure else {
+                Issue.record("\(String(describing: failure)) instead of a certificate's")
+                continue
+            }
+            #expect(words.contains(word), "\(words)")
+        }
+    }
+
+    @Test("bytes that are no TLS end it, and stay its end")
+    func garbage() throws {
+        let pair = try EnginePair(TestCertificate(for: "relay.test"), host: "relay.test")
+        let request = Array("GET / HTTP/1.1\r\n\r\n".utf8)
+        #expect(throws: TLSFailure.self) { try request.withUnsafeBytes { try pair.server.receive($0) { _ in } } }
+        #expect(throws: TLSFailure.self) { try request.withUnsafeBytes { try pair.server.receive($0) { _ in } } }
+        #expect(!pair.server.isEstablished)
+    }
+
+    @Test("files that do not fit or do not exist are named")
+    func files() throws {
+        let one = try TestCertificate(for: "a.test")
+        let other = try TestCertificate(for: "a.test")
+        let mismatch = #expect(throws: TLSFailure.self) {
+            _ = try TLSIdentity(certificateFile: one.certificateFile, keyFile: other.keyFile)
+        }
+        #expect(mismatch?.description.contains("does not belong") == true)
+        let missing = #expect(throws: TLSFailure.self) {
+            _ = try TLSIdentity(certificateFile: one.certificateFile + "x", keyFile: one.keyFile)
+        }
+        #expect(missing?.description.contains("cannot read") == true)
+        #expect(throws: TLSFailure.self) { _ = try TLSTrust(authoritiesFile: one.keyFile) }
+    }
+}
