@@ -44,7 +44,7 @@ let modules: [Target] = [
     module("MewQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore"]),
     module(
         "MewRelay", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewQUIC", "CQuic", "CQuicShim"]),
-    module("MewNode", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewQUIC"]),
+    module("MewNode", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewQUIC", "MewRelay"]),
     module("MewHost", ["MewBase", "MewWire", "MewSession", "MewLoop", "CSys"]),
     module("MewStore", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "CSQLite"]),
     module("MewAgent", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost"]),
@@ -88,7 +88,7 @@ let testSupport: [Target] = [
         "MewSimQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUIC", "MewSim"], path: "Tests/MewSimQUIC"),
     module(
         "MewTestSupport",
-        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewAgent", "MewSim", "CSQLite"],
+        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewRelay", "MewAgent", "MewSim", "CSQLite"],
         path: "Tests/MewTestSupport"),
 ]
 
@@ -105,7 +105,7 @@ let testTargets: [Target] = [
     tests(
         "MewNodeTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewQUIC", "MewNode", "MewSim",
+            "MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewQUIC", "MewRelay", "MewNode", "MewSim",
             "MewTestSupport",
         ]),
     tests("MewHostTests", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost", "MewTestSupport"]),

@@ -3,6 +3,7 @@ package import MewIdentity
 package import MewLoop
 import MewQUIC
 import MewQUICCore
+package import MewRelay
 package import MewWire
 
 /// One mew node on the network: a key, some sockets, listening and dialling on them.
@@ -18,6 +19,11 @@ package final class Node: Dialer, LinkListener, Sendable {
         package var accepts: [ApplicationProtocol]
         /// What we offer when we dial, best first.
         package var offers: [ApplicationProtocol]
+        /// Where this node can be reached besides its addresses, under its own key; the first one is home. Empty for a node
+        /// that only dials.
+        package var relays: [RelayURL] = []
+        /// Shown to relays that let in only who has it.
+        package var relayToken: String?
         package var diagnostics: any DiagnosticSink
 
         package init(
@@ -39,13 +45,19 @@ package final class Node: Dialer, LinkListener, Sendable {
     package let addresses: [SocketAddress]
 
     private let endpoint: Endpoint
+    /// Nil for a node that knows no relays.
+    private let relays: NodeRelays?
+    private let names: CarrierNames
     private let offers: [ApplicationProtocol]
     private let entropy: any Entropy
 
     private init(
-        _ endpoint: Endpoint, addresses: [SocketAddress], configuration: Configuration, entropy: any Entropy
+        _ endpoint: Endpoint, addresses: [SocketAddress], relays: NodeRelays?, configuration: Configuration,
+        entropy: any Entropy
     ) {
         node = endpoint.node
+        self.relays = relays
+        names = relays?.names ?? CarrierNames()
         self.addresses = addresses
         self.endpoint = endpoint
         offers = configuration.offers
@@ -53,8 +65,11 @@ package final class Node: Dialer, LinkListener, Sendable {
     }
 
     /// Binds the sockets on `loop`.
+    ///
+    /// - Parameter connector: reaches relays; without one, none is used.
     package static func start(
-        _ configuration: Configuration, network: any DatagramNetwork, loop: any Loop, entropy: any Entropy
+        _ configuration: Configuration, network: any DatagramNetwork, relays connector: (any RelayConnector)? = nil,
+        loop: any Loop, entropy: any Entropy
     ) async throws(NodeError) -> Node {
         var endpointConfiguration = EndpointConfiguration(
             secret: configuration.secret, addresses: configuration.addresses,
@@ -63,8 +78,13 @@ package final class Node: Dialer, LinkListener, Sendable {
         do {
             let endpoint = try await Endpoint.bind(
                 endpointConfiguration, network: network, loop: loop, entropy: entropy)
+            let relays = connector.map {
+                NodeRelays(configuration, endpoint: endpoint, connector: $0, entropy: entropy)
+            }
+            await relays?.listen(at: configuration.relays)
             return Node(
-                endpoint, addresses: await endpoint.localAddresses, configuration: configuration, entropy: entropy)
+                endpoint, addresses: await endpoint.localAddresses, relays: relays, configuration: configuration,
+                entropy: entropy)
         } catch {
             throw NodeError(error)
         }
@@ -72,25 +92,59 @@ package final class Node: Dialer, LinkListener, Sendable {
 
     package func acceptLink() async -> (any IncomingLink)? {
         while let connection = await endpoint.accept() {
-            if let link = await QUICLink.over(connection, entropy: entropy) { return link }
+            if let link = await QUICLink.over(connection, names: names, entropy: entropy) { return link }
         }
         return nil
     }
 
     package func dial(_ target: DialTarget) async throws(DialError) -> any Link {
-        guard !target.addresses.isEmpty else { throw .noRoute }
-        let connection: Connection
-        do {
-            connection = try await endpoint.connect(
-                to: target.node, addresses: target.addresses, protocols: offers.map(\.rawValue))
-        } catch {
-            throw DialError(error)
-        }
-        guard let link = await QUICLink.over(connection, entropy: entropy) else {
+        let urls = relayURLs(of: target)
+        guard !target.addresses.isEmpty || !urls.isEmpty else { throw .noRoute }
+        let connection = try await connect(target, urls)
+        guard let link = await QUICLink.over(connection, names: names, entropy: entropy) else {
             let closure = try? await connection.closed()
             throw .refused(closure.map(LinkClosure.init) ?? .transport("the connection ended at once"))
         }
+        if let relays, !urls.isEmpty {
+            let keeper = PathKeeper(connection: connection, target: target, relays: relays, urls: urls)
+            endpoint.loop.spawn { await keeper.run() }
+        }
         return link
+    }
+
+    private func connect(_ target: DialTarget, _ urls: [RelayURL]) async throws(DialError) -> Connection {
+        let protocols = offers.map(\.rawValue)
+        if let relays, !urls.isEmpty {
+            let race = NodeRace(endpoint: endpoint, relays: relays, target: target, urls: urls, protocols: protocols)
+            return try await race.connection()
+        }
+        do throws(DialFailure) {
+            return try await endpoint.connect(to: target.node, addresses: target.addresses, protocols: protocols)
+        } catch {
+            throw DialError(error, names)
+        }
+    }
+
+    /// What is no URL is passed over: it came from somebody's payload or from an older version of our own registry.
+    private func relayURLs(of target: DialTarget) -> [RelayURL] {
+        guard relays != nil else { return [] }
+        var urls: [RelayURL] = []
+        for text in target.relays {
+            if let url = try? RelayURL(text), !urls.contains(url) { urls.append(url) }
+        }
+        return Array(urls.prefix(NodeRace.maxRelays))
+    }
+
+    // MARK: - Relays
+
+    /// Where peers find us besides our addresses: connected relays first.
+    package func reachableRelays() async -> [RelayURL] {
+        await relays?.reachable() ?? []
+    }
+
+    /// What is known about the relays at which this node can be reached.
+    package func relayStatus() async -> [(url: RelayURL, status: RelayLegStatus)] {
+        await relays?.homeStatus() ?? []
     }
 
     /// Takes nothing new, tells every peer `code` and `reason`, and closes the sockets. What was sent in this turn of the
@@ -98,6 +152,7 @@ package final class Node: Dialer, LinkListener, Sendable {
     package func stop(code: CloseCode = .done, reason: String = "") async {
         await endpoint.loop.nextTurn()
         await endpoint.close(code: code.rawValue, reason: reason)
+        await relays?.stop()
     }
 }
 

@@ -10,6 +10,18 @@ package protocol DatagramCarrier: AnyObject {
 
     /// Sends one packet to `peer`, or drops it: larger than the carrier takes, no room, no such peer.
     func send(_ packet: UnsafeRawBufferPointer, to peer: UInt64)
+
+    /// Sends packets of `segmentSize` bytes back to back, the last of which may be shorter; each may be dropped.
+    func send(_ packets: UnsafeRawBufferPointer, segmentSize: Int, to peer: UInt64)
+}
+
+extension DatagramCarrier {
+    package func send(_ packets: UnsafeRawBufferPointer, segmentSize: Int, to peer: UInt64) {
+        for start in stride(from: 0, to: packets.count, by: max(1, segmentSize)) {
+            let end = min(start + segmentSize, packets.count)
+            send(UnsafeRawBufferPointer(rebasing: packets[start..<end]), to: peer)
+        }
+    }
 }
 
 /// Names a carrier within one endpoint. Numbers are never reused.

@@ -89,10 +89,8 @@ final class Outlets {
             sockets[outlet.socket].reserve(batch.byteCount).copyMemory(from: bytes)
             commit(batch, to: remote, by: outlet)
         case .carried(let id, let peer):
-            for start in stride(from: 0, to: batch.byteCount, by: batch.segmentSize) {
-                let end = min(start + batch.segmentSize, batch.byteCount)
-                carriers[id]?.send(UnsafeRawBufferPointer(rebasing: scratch[start..<end]), to: peer)
-            }
+            carriers[id]?.send(
+                UnsafeRawBufferPointer(rebasing: scratch[..<batch.byteCount]), segmentSize: batch.segmentSize, to: peer)
         }
     }
 

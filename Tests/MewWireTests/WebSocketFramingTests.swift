@@ -222,4 +222,16 @@ struct WebSocketFramingTests {
             }
         }
     }
+
+    @Test("a framing of binary messages writes binary ones and passes over text")
+    func binaryMessages() throws {
+        let one = WebSocketFraming(role: .client, kind: .binary, entropy: CountingEntropy())
+        let other = WebSocketFraming(role: .server, kind: .binary, entropy: CountingEntropy())
+        let text = WebSocketFraming(role: .client, entropy: CountingEntropy())
+        let binary = try one.encode([1, 2, 255])
+        #expect(binary.first == 0x82)
+        other.receive(try text.encode(Array("passed over".utf8)) + binary)
+        #expect(try other.next() == .message([1, 2, 255]))
+        #expect(try other.next() == .needMore)
+    }
 }

@@ -1,5 +1,6 @@
 package import MewBase
 package import MewIdentity
+package import MewWire
 
 /// What `mew daemon` was asked for.
 package struct DaemonConfiguration: Sendable {
@@ -7,6 +8,10 @@ package struct DaemonConfiguration: Sendable {
     package var directory: String
     /// The values of `--bind`; empty for all addresses and the kept port.
     package var bind: [SocketAddress]
+    /// The values of `--relay`: where the daemon can be reached besides its addresses, the first one is home.
+    package var relays: [RelayURL]
+    /// For relays that let in only who has it.
+    package var relayToken: String?
     /// How the daemon calls itself, for people.
     package var name: String
     package var version: String
@@ -18,11 +23,13 @@ package struct DaemonConfiguration: Sendable {
     package var environment: [String]
 
     package init(
-        directory: String, bind: [SocketAddress] = [], name: String, version: String, agents: [String] = [],
-        userHome: String, environment: [String]
+        directory: String, bind: [SocketAddress] = [], relays: [RelayURL] = [], relayToken: String? = nil, name: String,
+        version: String, agents: [String] = [], userHome: String, environment: [String]
     ) {
         self.directory = directory
         self.bind = bind
+        self.relays = relays
+        self.relayToken = relayToken
         self.name = name
         self.version = version
         self.agents = agents
@@ -37,6 +44,8 @@ package struct DaemonReadiness: Sendable {
     package let name: String
     /// Where it is bound.
     package let addresses: [SocketAddress]
+    /// Through which it will be reachable as soon as they answer.
+    package let relays: [RelayURL]
     /// The agents on offer; the first one is the default.
     package let agents: [String]
     /// Whole sentences for people.

@@ -34,13 +34,13 @@ extension DaemonProgram {
         try await load(sessions, daemon, directory)
         let stopper = Stopper()
         let listener = try listen(directory, loops)
-        let bound = opened.node.addresses
         return DaemonProgram(
             readiness: DaemonReadiness(
-                node: opened.node.node, name: configuration.name, addresses: bound,
+                node: opened.node.node, name: configuration.name, addresses: opened.node.addresses,
+                relays: configuration.relays,
                 agents: catalog.entries.map(\.name), warnings: opened.warnings),
             loops: loops, daemon: daemon, sessions: sessions, node: opened.node, store: store,
-            control: control(daemon, listener, bound: bound, stopper), controlListener: listener, lock: lock,
+            control: control(daemon, listener, opened.node, stopper), controlListener: listener, lock: lock,
             diagnostics: diagnostics, stopper: stopper)
     }
 
@@ -69,11 +69,13 @@ extension DaemonProgram {
     }
 
     private static func control(
-        _ daemon: Daemon, _ listener: UnixListener, bound: [SocketAddress], _ stopper: Stopper
+        _ daemon: Daemon, _ listener: UnixListener, _ node: Node, _ stopper: Stopper
     ) -> ControlServer {
-        @Sendable func addresses() -> [String] { PayloadAddresses.current(bound: bound).map(\.description) }
+        @Sendable func addresses() -> [String] { PayloadAddresses.current(bound: node.addresses).map(\.description) }
+        @Sendable func relays() async -> [String] { await node.reachableRelays().map(\.description) }
         return ControlServer(
-            daemon, listener: listener, status: { await daemon.status(addresses: addresses(), relays: []) },
-            place: { .init(addresses: addresses(), relays: []) }, shutDown: { stopper.stop(backIn: nil) })
+            daemon, listener: listener,
+            status: { await daemon.status(addresses: addresses(), relays: await relays()) },
+            place: { .init(addresses: addresses(), relays: await relays()) }, shutDown: { stopper.stop(backIn: nil) })
     }
 }

@@ -4,6 +4,7 @@ import MewHost
 import MewIdentity
 import MewLoop
 import MewNode
+import MewRelay
 import MewSession
 import MewStore
 import MewWire
@@ -72,8 +73,9 @@ extension DaemonProgram {
             let node: Node
             do throws(NodeError) {
                 node = try await Node.start(
-                    .init(secret: secret, addresses: attempt.addresses, diagnostics: diagnostics),
-                    network: KernelNetwork(), loop: loops.network, entropy: entropy)
+                    nodeConfiguration(secret, attempt, configuration, diagnostics), network: KernelNetwork(),
+                    relays: NetworkRelayConnector(on: loops.network, blocking: loops.files), loop: loops.network,
+                    entropy: entropy)
             } catch {
                 guard case .portTaken = error else { throw StartFailure(error) }
                 refusal = error
@@ -82,6 +84,16 @@ extension DaemonProgram {
             return Opened(node: node, warnings: try await keep(attempt, kept, node, directory, entropy))
         }
         throw StartFailure(refusal ?? .noNetwork)
+    }
+
+    private static func nodeConfiguration(
+        _ secret: SecretKey, _ attempt: ListenPort.Attempt, _ configuration: DaemonConfiguration,
+        _ diagnostics: any DiagnosticSink
+    ) -> Node.Configuration {
+        var result = Node.Configuration(secret: secret, addresses: attempt.addresses, diagnostics: diagnostics)
+        result.relays = configuration.relays
+        result.relayToken = configuration.relayToken
+        return result
     }
 
     /// Remembers a new port, and says so when it takes the place of another.

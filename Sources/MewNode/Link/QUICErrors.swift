@@ -39,10 +39,11 @@ extension ChannelError {
 }
 
 extension DialError {
-    init(_ failure: DialFailure) {
+    init(_ failure: DialFailure, _ names: CarrierNames) {
         switch failure {
-        case .noRoute(let attempts): self = attempts.isEmpty ? .noRoute : .unreachable(attempts.map(Attempt.init))
-        case .unreachable(let attempts): self = .unreachable(attempts.map(Attempt.init))
+        case .noRoute(let attempts):
+            self = attempts.isEmpty ? .noRoute : .unreachable(attempts.map { Attempt($0, names) })
+        case .unreachable(let attempts): self = .unreachable(attempts.map { Attempt($0, names) })
         case .wrongNode(.direct(let address), _): self = .wrongNode(at: address)
         case .wrongNode(.carried, _): self = .refused(.transport("another node answered through the relay"))
         case .refused(let closure): self = .refused(LinkClosure(closure))
@@ -53,7 +54,7 @@ extension DialError {
 }
 
 extension DialError.Attempt {
-    init(_ attempt: DialFailure.Attempt) {
-        self.init(route: LinkPath(attempt.route), outcome: attempt.outcome)
+    init(_ attempt: DialFailure.Attempt, _ names: CarrierNames) {
+        self.init(route: LinkPath(attempt.route, names), outcome: attempt.outcome)
     }
 }

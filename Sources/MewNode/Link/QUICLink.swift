@@ -14,26 +14,31 @@ package actor QUICLink: IncomingLink {
     package nonisolated let peer: NodeID
     package nonisolated let applicationProtocol: ApplicationProtocol
     private let connection: Connection
+    private let names: CarrierNames
     private let entropy: any Entropy
 
     /// A stock link has had its one channel.
     private var stockChannelIsTaken = false
 
     /// - Parameter connection: one whose handshake is complete.
-    init(_ connection: Connection, peer: NodeID, applicationProtocol: ApplicationProtocol, entropy: any Entropy) {
+    init(
+        _ connection: Connection, peer: NodeID, applicationProtocol: ApplicationProtocol, names: CarrierNames,
+        entropy: any Entropy
+    ) {
         unownedExecutor = connection.unownedExecutor
         self.connection = connection
+        self.names = names
         self.peer = peer
         self.applicationProtocol = applicationProtocol
         self.entropy = entropy
     }
 
     /// Nil when the connection ended meanwhile, or speaks nothing we know.
-    static func over(_ connection: Connection, entropy: any Entropy) async -> QUICLink? {
+    static func over(_ connection: Connection, names: CarrierNames, entropy: any Entropy) async -> QUICLink? {
         guard let peer = try? await connection.peer,
             let name = try? await connection.applicationProtocol, let known = ApplicationProtocol(rawValue: name)
         else { return nil }
-        return QUICLink(connection, peer: peer, applicationProtocol: known, entropy: entropy)
+        return QUICLink(connection, peer: peer, applicationProtocol: known, names: names, entropy: entropy)
     }
 
     // MARK: Channels
@@ -144,18 +149,9 @@ package actor QUICLink: IncomingLink {
         }
         let numbers = status.statistics
         return LinkStatus(
-            path: status.route.map(LinkPath.init) ?? .direct(numbers.path.remote), roundTrip: numbers.roundTrip,
+            path: status.route.map { LinkPath($0, names) } ?? .direct(numbers.path.remote),
+            roundTrip: numbers.roundTrip,
             since: numbers.pathSince, lastProof: numbers.lastProof)
-    }
-}
-
-extension LinkPath {
-    /// Carriers have no name yet; the relay client will give them their URL.
-    init(_ route: Route) {
-        switch route {
-        case .direct(let address): self = .direct(address)
-        case .carried: self = .relay(url: "")
-        }
     }
 }
 

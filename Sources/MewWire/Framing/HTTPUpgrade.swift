@@ -73,8 +73,7 @@ package struct WebSocketUpgradeClient: Sendable {
     private let key: String
 
     package init(entropy: some Entropy) {
-        // RFC 6455 §4.1: "a nonce consisting of a randomly selected 16-byte value that has been base64-encoded".
-        key = Base64.encode(entropy.bytes(16))
+        key = WebSocketKey.nonce(entropy: entropy)
     }
 
     /// To be written at once.
@@ -111,9 +110,15 @@ package struct WebSocketUpgradeClient: Sendable {
     }
 }
 
-enum WebSocketKey {
+/// The client's nonce, and the proof that a server has read it.
+package enum WebSocketKey {
+    /// RFC 6455 §4.1: "a nonce consisting of a randomly selected 16-byte value that has been base64-encoded".
+    package static func nonce(entropy: some Entropy) -> String {
+        Base64.encode(entropy.bytes(16))
+    }
+
     /// RFC 6455 §1.3: base64 of the SHA-1 of the key and a fixed text.
-    static func accept(_ key: String) -> String {
+    package static func accept(_ key: String) -> String {
         Base64.encode(SHA1.digest(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)))
     }
 }

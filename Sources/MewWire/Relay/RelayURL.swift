@@ -74,7 +74,7 @@ public struct RelayURL: Hashable, Sendable, CustomStringConvertible {
         let host = authority[..<(end ?? authority.endIndex)]
         let tail = authority[host.endIndex...]
         guard !host.isEmpty else { throw .noHost }
-        guard tail.isEmpty || tail.first == ":" else { throw .badHost }
+        guard end != nil || !isBracketed, tail.isEmpty || tail.first == ":" else { throw .badHost }
         var port = defaultPort
         if tail.count > 1 {
             let digits = tail.dropFirst()

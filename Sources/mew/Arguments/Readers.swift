@@ -1,4 +1,5 @@
 import MewBase
+import MewWire
 
 /// How the text of an option or a word becomes a value; each refusal names what was expected.
 enum Readers {
@@ -41,6 +42,17 @@ enum Readers {
                     "\(what) must be IP:PORT such as 192.0.2.1:7842 or [2001:db8::1]:7842, not '\(shown(text))'")
             }
             return address
+        }
+    }
+
+    /// `https://relay.example.com/` or `http://192.0.2.1:3340/`.
+    static func relayURL(_ what: String) -> @Sendable (String) throws(UsageError) -> RelayURL {
+        { text throws(UsageError) in
+            do throws(RelayURLError) {
+                return try RelayURL(text)
+            } catch {
+                throw UsageError("\(what) '\(shown(text))' \(error)")
+            }
         }
     }
 

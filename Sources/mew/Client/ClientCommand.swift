@@ -116,6 +116,8 @@ struct ClientCommand: Sendable {
 
 extension Invocation {
     func routes(to node: NodeID) -> DialTarget {
-        DialTarget(node: node, addresses: arguments.all(Common.address))
+        DialTarget(
+            node: node, addresses: arguments.all(Common.address),
+            relays: arguments.all(Common.relay).map(\.description))
     }
 }

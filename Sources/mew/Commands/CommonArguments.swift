@@ -1,4 +1,5 @@
 import MewBase
+import MewWire
 
 /// Words and options that several commands take.
 enum Common {
@@ -9,7 +10,9 @@ enum Common {
         read: Readers.text("S"))
     static let address = Option<SocketAddress>(
         "addr", "IP:PORT", "try this address of the daemon first", read: Readers.socketAddress("--addr"))
+    static let relay = Option<RelayURL>(
+        "relay", "URL", "try this relay of the daemon first", read: Readers.relayURL("--relay"))
 
     /// Of every command that dials.
-    static let routes = [address.repeated]
+    static let routes = [address.repeated, relay.repeated]
 }

@@ -7,6 +7,8 @@ extension Command {
     private static let bind = Option<SocketAddress>(
         "bind", "IP:PORT", "listen here (default: all addresses, a port chosen once)",
         read: Readers.socketAddress("--bind"))
+    private static let relay = Option<RelayURL>(
+        "relay", "URL", "be reachable through this relay too; the first one is home", read: Readers.relayURL("--relay"))
     private static let name = Option<String>(
         "name", "N", "what devices call this machine (default: its host name)", read: Readers.text("--name"))
     private static let agent = Option<String>(
@@ -19,7 +21,7 @@ extension Command {
 
     static let daemon = Command(
         "daemon", "serve the agents of this machine until a signal",
-        options: [bind.repeated, name.spec, agent.repeated, logJSON.spec, logLevel.spec],
+        options: [bind.repeated, relay.repeated, name.spec, agent.repeated, logJSON.spec, logLevel.spec],
         details: [
             "Admits only devices that were let in with 'mew pair'. Prints 'mew-node-id:ID' when it is ready. SIGTERM ends it in "
                 + "order: turns are cancelled and written down, devices are told. A second signal ends it at once.",
@@ -36,6 +38,7 @@ extension Command {
     private static func options(_ invocation: Invocation) -> DaemonOptions {
         var options = DaemonOptions()
         options.bind = invocation.arguments.all(bind)
+        options.relays = invocation.arguments.all(relay)
         options.name = invocation[name]
         options.agents = invocation.arguments.all(agent)
         options.logsJSON = invocation[logJSON]
@@ -50,6 +53,7 @@ extension Command {
         output.json([
             "event": "ready", "node_id": .string(readiness.node.z32), "hex": .string(readiness.node.hex),
             "addrs": .array(readiness.addresses.map { .string($0.description) }),
+            "relays": .array(readiness.relays.map { .string($0.description) }),
         ])
         output.line("mew-node-id:\(readiness.node.z32)")
     }
@@ -62,6 +66,10 @@ struct DaemonWords {
     init(_ readiness: DaemonReadiness) {
         let addresses = readiness.addresses.map(\.description).joined(separator: ", ")
         var lines = ["\(readiness.name) listens on UDP \(addresses)."]
+        if !readiness.relays.isEmpty {
+            let relays = readiness.relays.map(\.description).joined(separator: ", ")
+            lines.append("It can be reached through \(relays) as well.")
+        }
         lines += readiness.warnings.map { "Warning: \($0)" }
         if readiness.agents.contains("shell") {
             // DESIGN §9: whoever starts it must know.

@@ -14,6 +14,7 @@ import MewWire
 /// What the command line can say about a daemon.
 struct DaemonOptions: Sendable {
     var bind: [SocketAddress] = []
+    var relays: [RelayURL] = []
     var name: String?
     var agents: [String] = []
     var logsJSON = false
@@ -95,7 +96,8 @@ struct DaemonRun: Sendable {
 
     private var configuration: DaemonConfiguration {
         DaemonConfiguration(
-            directory: context.home, bind: options.bind, name: options.name?.printableName ?? HostName.current,
+            directory: context.home, bind: options.bind, relays: options.relays,
+            name: options.name?.printableName ?? HostName.current,
             version: CommandLineProgram.version, agents: options.agents, userHome: Self.userHome,
             environment: Self.environment)
     }

@@ -1,0 +1,135 @@
+internal import MewBase
+internal import MewIdentity
+internal import MewLoop
+internal import MewWire
+
+/// The beginning of one connection to a relay: the upgrade, then the proof of who we are.
+struct LegOpening: Sendable {
+    let stream: any ByteStream
+    let settings: RelayLeg.Settings
+    let entropy: any Entropy
+
+    /// `@unchecked Sendable`: handed from the task that opened the connection to the leg, and used by the leg alone.
+    struct Admitted: @unchecked Sendable {
+        let framing: WebSocketFraming
+        let version: RelayVersion
+    }
+
+    /// Within `limit`, or `silent`.
+    func admitted(within limit: Duration, on loop: any Loop) async -> Result<Admitted, LegEnd> {
+        await withTaskGroup(of: Result<Admitted, LegEnd>.self) { group in
+            group.addTask { await open() }
+            group.addTask {
+                try? await LoopClock(loop).sleep(for: limit)
+                return .failure(.silent)
+            }
+            let first = await group.next() ?? .failure(.ended)
+            group.cancelAll()
+            return first
+        }
+    }
+
+    private func open() async -> Result<Admitted, LegEnd> {
+        do throws(LegEnd) {
+            let (version, rest) = try await upgrade()
+            let framing = WebSocketFraming(
+                role: .client, kind: .binary, maxMessageBytes: RelayFrame.maxMessageBytes, entropy: entropy)
+            framing.receive(rest)
+            try await authenticate(framing)
+            return .success(Admitted(framing: framing, version: version))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    // MARK: Upgrade
+
+    private func upgrade() async throws(LegEnd) -> (RelayVersion, rest: [UInt8]) {
+        let upgrade = LegUpgrade(entropy: entropy)
+        let proof = await keyingMaterialProof()
+        try await write(upgrade.request(to: settings.url, token: settings.token, proof: proof).encoded)
+        var received: [UInt8] = []
+        while true {
+            switch HTTPResponse.parse(received) {
+            case .needMore: received += try await read()
+            case .malformed(let reason): throw .refused("what answers there is no relay: \(reason)")
+            case .head(let response, let byteCount):
+                do throws(LegUpgrade.Refusal) {
+                    return (try upgrade.version(in: response), Array(received[byteCount...]))
+                } catch {
+                    throw .refused(error.reason)
+                }
+            }
+        }
+    }
+
+    /// Nil without TLS; the relay then sends a challenge.
+    private func keyingMaterialProof() async -> RelayKeyingMaterialProof? {
+        let material = await stream.exportKeyingMaterial(
+            label: RelayKeyingMaterialProof.exporterLabel, context: settings.secret.node.bytes,
+            byteCount: RelayKeyingMaterialProof.exporterByteCount)
+        return material.map { RelayKeyingMaterialProof(secret: settings.secret, keyingMaterial: $0) }
+    }
+
+    // MARK: Proof
+
+    private func authenticate(_ framing: WebSocketFraming) async throws(LegEnd) {
+        var handshake = RelayClientHandshake(secret: settings.secret)
+        while true {
+            switch handshake.receive(try await nextFrame(framing)) {
+            case .send(let frame): try await write(try encoded(frame, framing))
+            case .confirmed: return
+            case .denied(let reason): throw .denied(reason)
+            case .violation(let reason): throw .violation(reason)
+            }
+        }
+    }
+
+    private func encoded(_ frame: RelayFrame, _ framing: WebSocketFraming) throws(LegEnd) -> [UInt8] {
+        do throws(ChannelError) {
+            return try framing.encode(frame.encoded)
+        } catch {
+            throw .ended
+        }
+    }
+
+    private func nextFrame(_ framing: WebSocketFraming) async throws(LegEnd) -> RelayFrame {
+        while true {
+            let step: FramingStep
+            do throws(ChannelError) {
+                step = try framing.next()
+            } catch {
+                throw .violation("the relay broke the WebSocket framing")
+            }
+            switch step {
+            case .needMore: framing.receive(try await read())
+            case .ended: throw .ended
+            case .message(let message):
+                do throws(RelayFrameError) {
+                    return try RelayFrame.decode(message)
+                } catch {
+                    throw .violation("the relay sent \(error)")
+                }
+            }
+        }
+    }
+
+    // MARK: Bytes
+
+    private func read() async throws(LegEnd) -> [UInt8] {
+        do throws(StreamFailure) {
+            guard let bytes = try await stream.read(maxBytes: 16 << 10) else { throw StreamFailure.closed }
+            return bytes
+        } catch {
+            throw error == .closed ? .ended : .stream(error)
+        }
+    }
+
+    private func write(_ bytes: [UInt8]) async throws(LegEnd) {
+        do throws(StreamFailure) {
+            try await stream.write(bytes)
+        } catch {
+            throw .stream(error)
+        }
+    }
+}

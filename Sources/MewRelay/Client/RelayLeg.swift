@@ -1,0 +1,170 @@
+package import MewBase
+package import MewIdentity
+package import MewLoop
+package import MewWire
+
+/// A connection to one relay that is kept up: upgrade, proof of the key, pings, and another try after each end
+/// (spec/iroh-wire.md §4).
+///
+/// `start` begins it and `close` ends it, both by whoever made it. Pinned to the loop of the endpoint that uses it as a carrier.
+/// Packets are dropped, never kept, while there is no connection: QUIC repeats what matters.
+package actor RelayLeg {
+    package struct Settings: Sendable {
+        package let url: RelayURL
+        /// The key the relay knows us by. A listener's own; for dialling one that is thrown away (DESIGN §7).
+        package let secret: SecretKey
+        /// For relays that want one.
+        package var token: String?
+        package var diagnostics: any DiagnosticSink
+
+        package init(
+            url: RelayURL, secret: SecretKey, token: String? = nil, diagnostics: any DiagnosticSink = NoDiagnostics()
+        ) {
+            self.url = url
+            self.secret = secret
+            self.token = token
+            self.diagnostics = diagnostics
+        }
+    }
+
+    package nonisolated let unownedExecutor: UnownedSerialExecutor
+    package nonisolated let settings: Settings
+    package nonisolated let loop: any Loop
+    let connector: any RelayConnector
+    let entropy: any Entropy
+
+    var phase = RelayLegStatus.Phase.connecting
+    var problem: String?
+    var isSuperseded = false
+    var queue = LegQueue()
+    var peers = LegPeers()
+    var receiver: LegReceiver?
+    /// Of the connection that is up.
+    var pings: PingClock?
+    var firstPong: Instant?
+    /// When a relay that said it restarts wants us back.
+    var restartDelay: Duration?
+    private var backOff = LegBackOff()
+    private var runner: Task<Void, Never>?
+    var waiters = LegWaiters()
+
+    package init(_ settings: Settings, connector: any RelayConnector, loop: any Loop, entropy: any Entropy) {
+        self.settings = settings
+        self.connector = connector
+        self.loop = loop
+        self.entropy = entropy
+        unownedExecutor = loop.asUnownedSerialExecutor()
+    }
+
+    package nonisolated var url: RelayURL { settings.url }
+
+    // MARK: - Life
+
+    /// Begins to connect; a second call does nothing.
+    package func start() {
+        guard runner == nil, phase != .closed else { return }
+        runner = loop.spawn { await self.run() }
+    }
+
+    /// Ends the connection and all waits. Idempotent.
+    package func close() {
+        phase = .closed
+        runner?.cancel()
+        receiver = nil
+        queue.removeAll()
+        waiters.resumeAll()
+    }
+
+    /// The network has changed, or somebody needs the leg now: a try that waits for its time is made at once.
+    package func retryNow() {
+        backOff.reset()
+        guard case .waiting = phase else { return }
+        phase = .connecting
+        waiters.resumeAll()
+    }
+
+    private func run() async {
+        while phase != .closed, !Task.isCancelled {
+            phase = .connecting
+            let end = await connectOnce()
+            guard phase != .closed, !Task.isCancelled else { break }
+            await ended(end)
+        }
+    }
+
+    /// Waits until it is time for the next try.
+    private func ended(_ end: LegEnd) async {
+        let lived = firstPong.map { $0.duration(to: loop.now) }
+        (firstPong, pings, isSuperseded) = (nil, nil, false)
+        problem = end.words
+        queue.removeAll()
+        let delay = max(backOff.delay(lived: lived, random: entropy.uint64()), restartDelay ?? .zero)
+        restartDelay = nil
+        let until = loop.now.advanced(by: delay)
+        phase = .waiting(until: until)
+        report(.info, "relay_lost", "the relay \(url): \(end.words)")
+        waiters.resumeAll()
+        let timer = loop.schedule(at: until) { self.assumeIsolated { $0.waiters.resumeAll() } }
+        while phase == .waiting(until: until), loop.now < until, !Task.isCancelled {
+            await wait(unless: { phase != .waiting(until: until) || loop.now >= until })
+        }
+        loop.cancel(timer)
+    }
+
+    // MARK: - What others see
+
+    package var status: RelayLegStatus {
+        RelayLegStatus(phase: phase, roundTrip: pings?.roundTrip, problem: problem, isSuperseded: isSuperseded)
+    }
+
+    /// Suspends until the relay forwards for us; false when the leg was closed or the task was cancelled before that.
+    package func connected() async -> Bool {
+        while true {
+            switch phase {
+            case .connected: return true
+            case .closed: return false
+            case .connecting, .waiting:
+                if Task.isCancelled { return false }
+                let seen = phase
+                await wait(unless: { phase != seen })
+            }
+        }
+    }
+
+    /// How this leg's carrier calls `node`.
+    package func number(of node: NodeID) -> UInt64 {
+        peers.number(of: node, now: loop.now)
+    }
+
+    /// The node that the carrier calls so, while it is remembered.
+    package func node(numbered number: UInt64) -> NodeID? {
+        peers.node(number, now: loop.now)
+    }
+
+    // MARK: - Packets out
+
+    /// More of one size in one frame would keep a pong waiting behind them for too long.
+    private static let maxBatchPackets = 12
+
+    func enqueue(_ packets: LegPackets, to peer: UInt64) {
+        guard case .connected = phase, let node = peers.node(peer, now: loop.now) else { return }
+        let size = max(1, packets.segmentSize)
+        let wanted = (packets.bytes.count + size - 1) / size
+        let taken = queue.room(for: peer, wanted: wanted)
+        queue.noteDropped(wanted - taken)
+        for first in stride(from: 0, to: taken, by: Self.maxBatchPackets) {
+            let count = min(Self.maxBatchPackets, taken - first)
+            let piece = packets.bytes[(first * size)..<min((first + count) * size, packets.bytes.count)]
+            let contents = Array(piece)[...]
+            guard contents.count <= RelayFrame.maxDatagramBytes - 2 else { continue }
+            let datagrams = RelayDatagrams(
+                peer: node, segmentSize: count > 1 ? UInt16(clamping: size) : nil, contents: contents)
+            queue.append(RelayFrame.clientToRelay(datagrams).encoded, packets: count, to: peer, now: loop.now)
+        }
+        waiters.resumeAll(.writer)
+    }
+
+    func report(_ level: Diagnostic.Level, _ name: String, _ message: @autoclosure () -> String) {
+        settings.diagnostics.record(ifWanted: level) { Diagnostic(level, "relay", name, message()) }
+    }
+}

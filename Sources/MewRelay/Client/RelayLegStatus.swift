@@ -1,0 +1,53 @@
+package import MewBase
+
+/// What is known about a leg right now.
+package struct RelayLegStatus: Sendable, Equatable {
+    package enum Phase: Sendable, Equatable {
+        /// On its way to the relay, for the first time or again.
+        case connecting
+        /// The relay knows us since then, and forwards.
+        case connected(since: Instant)
+        /// The last try failed or ended; the next one is at that time.
+        case waiting(until: Instant)
+        case closed
+    }
+
+    package let phase: Phase
+    /// Of the last ping; nil before the first pong.
+    package let roundTrip: Duration?
+    /// Why there is no connection, or what the relay complains about; half a sentence for people.
+    package let problem: String?
+    /// The same node ID is connected to this relay once more, and that connection gets the packets (NEEDS N-18).
+    package let isSuperseded: Bool
+
+    package var isConnected: Bool {
+        if case .connected = phase { true } else { false }
+    }
+}
+
+/// How one connection of a leg ended.
+enum LegEnd: Error, Equatable {
+    /// The relay could not be reached, or the connection broke.
+    case stream(StreamFailure)
+    /// The answer to the upgrade was no, or no relay's.
+    case refused(String)
+    /// The relay does not let us in, and says why.
+    case denied(String)
+    /// The relay broke the protocol.
+    case violation(String)
+    /// No pong in time.
+    case silent
+    /// It ended the connection, as far as one can tell in order.
+    case ended
+
+    var words: String {
+        switch self {
+        case .stream(let failure): failure.description
+        case .refused(let reason): reason
+        case .denied(let reason): "the relay does not admit us: \(reason.printable(limit: 120))"
+        case .violation(let reason): reason
+        case .silent: "the relay does not answer"
+        case .ended: "the relay ended the connection"
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import MewBase
+import MewIdentity
+import MewLoop
+import MewNode
+import MewRelay
+import MewSim
+import MewTestSupport
+import MewWire
+import Testing
+
+/// Two nodes and a relay between them, on the simulated network.
+@Suite("Nodes reach each other through a relay")
+struct RelayedNodeTests {
+    private static let port: UInt16 = 4_000
+
+    private struct Pair {
+        let relay: TestRelay
+        let far: Node
+        let near: Node
+        let farMachine: SimNode
+        let nearMachine: SimNode
+
+        var farAddress: SocketAddress { farMachine.address(port: RelayedNodeTests.port) }
+    }
+
+    private static func start(
+        _ seed: UInt8, relay: TestRelay, relays: [RelayURL], on machine: SimNode, _ world: SimWorld
+    ) throws -> Node {
+        let secret = try #require(SecretKey(seed: [UInt8](repeating: seed, count: 32)))
+        var configuration = Node.Configuration(
+            secret: secret, addresses: [SocketAddress.anyIPv4.with(port: port)], offers: [.native])
+        configuration.relays = relays
+        let ready = configuration
+        return try world.run(on: machine) { [machine = Lent(machine)] in
+            try await Node.start(
+                ready, network: machine.value.network, relays: relay, loop: machine.value.loop,
+                entropy: machine.value.entropy)
+        }
+    }
+
+    private func withPair(_ seed: UInt64 = 1, _ body: (SimWorld, Pair) throws -> Void) throws {
+        try withSimWorld(seed: seed) { world in
+            world.changeLinks { $0.latency = .milliseconds(10) }
+            let (farMachine, nearMachine) = (world.addNode("far"), world.addNode("near"))
+            let relay = TestRelay()
+            let far = try Self.start(2, relay: relay, relays: [TestRelay.url], on: farMachine, world)
+            let near = try Self.start(1, relay: relay, relays: [], on: nearMachine, world)
+            farMachine.loop.spawn { [loop = Lent(farMachine.loop)] in await Self.echoAll(far, loop.value) }
+            let pair = Pair(relay: relay, far: far, near: near, farMachine: farMachine, nearMachine: nearMachine)
+            try body(world, pair)
+            try world.run(on: nearMachine) { await near.stop() }
+            try world.run(on: farMachine) { await far.stop() }
+        }
+    }
+
+    /// Every channel of every link gets its messages back. A dial may leave a link without any.
+    private static func echoAll(_ node: Node, _ loop: any Loop) async {
+        while let link = await node.acceptLink() {
+            loop.spawn {
+                await link.authorize()
+                while let channel = await link.acceptChannel() {
+                    while let message = try? await channel.receive() { try? await channel.send(message) }
+                    await channel.finish()
+                }
+            }
+        }
+    }
+
+    private func target(_ pair: Pair, addresses: [SocketAddress] = []) -> DialTarget {
+        DialTarget(node: pair.far.node, addresses: addresses, relays: [TestRelay.url.description])
+    }
+
+    private static let relayed = LinkPath.relay(url: TestRelay.url.description)
+
+    @Test("a node that is known by its relay alone is reached through it, and says so")
+    func relayOnly() throws {
+        try withPair { world, pair in
+            let (near, target) = (pair.near, target(pair))
+            let path = try world.run(on: pair.nearMachine) {
+                let link = try await near.dial(target)
+                let channel = try await link.openChannel()
+                try await channel.send([1, 2, 3])
+                #expect(try await channel.receive() == [1, 2, 3])
+                return await link.status().path
+            }
+            #expect(path == Self.relayed)
+            #expect(pair.relay.forwarded > 2)
+        }
+    }
+
+    @Test("large messages pass through the relay whole")
+    func bulk() throws {
+        try withPair { world, pair in
+            let (near, target) = (pair.near, target(pair))
+            let echoed = try world.run(on: pair.nearMachine, limit: .seconds(120)) {
+                try await SimulatedNodeTests.exchange(near, target)
+            }
+            #expect(echoed == SimulatedNodeTests.sizes)
+        }
+    }
+
+    @Test("the dialler is a stranger to the relay: its node key is not seen there")
+    func throwAwayKey() throws {
+        try withPair { world, pair in
+            let (near, target) = (pair.near, target(pair))
+            try world.run(on: pair.nearMachine) { _ = try await near.dial(target) }
+            let seen = pair.relay.nodes
+            #expect(seen.count == 2)
+            #expect(seen.contains(pair.far.node))
+            #expect(!seen.contains(pair.near.node))
+        }
+    }
+
+    @Test("with an address that answers, the connection is direct")
+    func directWins() throws {
+        try withPair { world, pair in
+            let (near, target) = (pair.near, target(pair, addresses: [pair.farAddress]))
+            let path = try world.run(on: pair.nearMachine) {
+                let link = try await near.dial(target)
+                try await LoopClock(pair.nearMachine.loop).sleep(for: .seconds(1))
+                return await link.status().path
+            }
+            #expect(path == .direct(pair.farAddress))
+        }
+    }
+
+    @Test(
+        "an address that answers only later takes the connection over from the relay; when it falls silent, the relay has it back"
+    )
+    func movesBothWays() throws {
+        try withPair { world, pair in
+            let (near, target) = (pair.near, target(pair, addresses: [pair.farAddress]))
+            world.changeLinks { $0.isDown = true }
+            let loop = pair.nearMachine.loop
+            let link = try world.run(on: pair.nearMachine) { try await near.dial(target) }
+            func path() throws -> LinkPath { try world.run(on: pair.nearMachine) { await link.status().path } }
+            #expect(try path() == Self.relayed)
+            world.changeLinks { $0.isDown = false }
+            try world.run(for: .seconds(15))
+            #expect(try path() == .direct(pair.farAddress))
+            // Something has to be under way for silence to mean anything.
+            let channel = try world.run(on: pair.nearMachine) { try await link.openChannel() }
+            try world.run(on: pair.nearMachine) {
+                try await channel.send([7])
+                #expect(try await channel.receive() == [7])
+            }
+            world.changeLinks { $0.isDown = true }
+            let began = world.now
+            try world.run(on: pair.nearMachine) {
+                try await channel.send([8])
+                #expect(try await channel.receive() == [8])
+            }
+            #expect(began.duration(to: world.now) <= .seconds(3))
+            #expect(try path() == Self.relayed)
+            #expect(loop.now > .zero)
+        }
+    }
+
+    @Test("a relay that cannot be reached, and an address that does not answer, are both named")
+    func failureNamesAll() throws {
+        try withPair { world, pair in
+            pair.relay.set(down: true)
+            world.changeLinks { $0.isDown = true }
+            let (near, target) = (pair.near, target(pair, addresses: [pair.farAddress]))
+            let began = world.now
+            let error: DialError? = try world.run(on: pair.nearMachine, limit: .seconds(60)) {
+                do throws(DialError) {
+                    _ = try await near.dial(target)
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            guard case .unreachable(let attempts)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(Set(attempts.map(\.route)) == [.direct(pair.farAddress), Self.relayed])
+            #expect(attempts.allSatisfy { !$0.outcome.isEmpty })
+            #expect(began.duration(to: world.now) <= .seconds(11))
+        }
+    }
+
+    @Test("a relay that restarts is found again, and the connection through it goes on")
+    func relayRestarts() throws {
+        try withPair { world, pair in
+            let (near, target) = (pair.near, target(pair))
+            let channel = try world.run(on: pair.nearMachine) {
+                try await near.dial(target).openChannel()
+            }
+            try world.run(for: .seconds(2))
+            pair.relay.set(down: true)
+            try world.run(for: .seconds(3))
+            pair.relay.set(down: false)
+            try world.run(on: pair.nearMachine, limit: .seconds(25)) {
+                try await channel.send([9])
+                #expect(try await channel.receive() == [9])
+            }
+        }
+    }
+
+    @Test("a node tells at which relays it can be reached, connected ones first")
+    func reachableRelays() throws {
+        try withPair { world, pair in
+            let (far, near) = (pair.far, pair.near)
+            try world.run(for: .seconds(1))
+            let urls = try world.run(on: pair.farMachine) { await far.reachableRelays() }
+            #expect(urls == [TestRelay.url])
+            let status = try world.run(on: pair.farMachine) { await far.relayStatus().map(\.status.isConnected) }
+            #expect(status == [true])
+            let none = try world.run(on: pair.nearMachine) { await near.reachableRelays() }
+            #expect(none.isEmpty)
+        }
+    }
+}
