@@ -199,6 +199,29 @@ struct RelayedNodeTests {
         }
     }
 
+    @Test("what was sent while the relay was away arrives soon after it is back, not when a doubled timer fires")
+    func sentWhileRelayIsAway() throws {
+        try withPair { world, pair in
+            let (near, target) = (pair.near, target(pair))
+            let channel = try world.run(on: pair.nearMachine) {
+                let channel = try await near.dial(target).openChannel()
+                try await channel.send([1])
+                #expect(try await channel.receive() == [1])
+                return channel
+            }
+            try world.run(for: .seconds(2))
+            pair.relay.set(down: true)
+            let back = world.now.advanced(by: .seconds(12))
+            world.plan(at: back) { pair.relay.set(down: false) }
+            try world.run(on: pair.nearMachine, limit: .seconds(60)) {
+                try await channel.send([9])
+                #expect(try await channel.receive() == [9])
+            }
+            // The leg's own wait may be 12 s long by now; after that it is a matter of a second.
+            #expect(back.duration(to: world.now) <= .seconds(14))
+        }
+    }
+
     @Test("a node tells at which relays it can be reached, connected ones first")
     func reachableRelays() throws {
         try withPair { world, pair in

@@ -11,6 +11,10 @@ struct PathChoice {
         let hasDataInFlight: Bool
         let lastProof: Instant
         let roundTrip: Duration?
+        /// Since when the present way is used.
+        let since: Instant
+        /// Since when the relay that is used is connected; nil while none is.
+        let relaySince: Instant?
     }
 
     enum Step: Equatable {
@@ -19,6 +23,9 @@ struct PathChoice {
         case probe(SocketAddress)
         /// The address is silent: back to a relay at once.
         case fallBack(from: SocketAddress)
+        /// The relay was away, and what was sent meanwhile is lost: use it as a new way, which forgets how long the library
+        /// had decided to wait.
+        case renewRelay
     }
 
     private struct Candidate {
@@ -47,6 +54,9 @@ struct PathChoice {
     mutating func look(at sample: Sample, now: Instant) -> Step {
         guard let address = sample.address else {
             silentSince = nil
+            if sample.hasDataInFlight, let back = sample.relaySince, back > max(sample.since, sample.lastProof) {
+                return .renewRelay
+            }
             return candidates.first { $0.notBefore <= now }.map { .probe($0.address) } ?? .stay
         }
         guard sample.hasDataInFlight else {

@@ -30,11 +30,11 @@ struct PathKeeper: Sendable {
     private func keep(_ legs: [NodeRelays.Joined]) async {
         let loop = connection.loop
         var choice = PathChoice(target.addresses, now: loop.now)
-        while let sample = await sample() {
+        while let sample = await sample(legs) {
             switch choice.look(at: sample, now: loop.now) {
             case .stay: break
             case .probe(let address): await probe(address, &choice)
-            case .fallBack: await fallBack(to: legs)
+            case .fallBack, .renewRelay: await useRelay(legs)
             }
             guard (try? await LoopClock(loop).sleep(for: PathChoice.interval)) != nil else { break }
         }
@@ -42,13 +42,24 @@ struct PathKeeper: Sendable {
         _ = try? await connection.closed()
     }
 
-    private func sample() async -> PathChoice.Sample? {
+    private func sample(_ legs: [NodeRelays.Joined]) async -> PathChoice.Sample? {
         guard await connection.isOpen, let status = try? await connection.status else { return nil }
         var address: SocketAddress?
-        if case .direct(let present) = status.route { address = present }
+        var relaySince: Instant?
+        switch status.route {
+        case .direct(let present): address = present
+        case .carried(let carrier, _):
+            if let joined = legs.first(where: { $0.carrier == carrier }),
+                case .connected(let since) = await joined.leg.status.phase
+            {
+                relaySince = since
+            }
+        case nil: break
+        }
         return PathChoice.Sample(
             address: address, hasDataInFlight: status.statistics.bytesInFlight > 0,
-            lastProof: status.statistics.lastProof, roundTrip: status.statistics.roundTrip)
+            lastProof: status.statistics.lastProof, roundTrip: status.statistics.roundTrip,
+            since: status.statistics.pathSince, relaySince: relaySince)
     }
 
     private func probe(_ address: SocketAddress, _ choice: inout PathChoice) async {
@@ -64,7 +75,7 @@ struct PathKeeper: Sendable {
     }
 
     /// Through the first relay that forwards. When none does, the next look tries again.
-    private func fallBack(to legs: [NodeRelays.Joined]) async {
+    private func useRelay(_ legs: [NodeRelays.Joined]) async {
         for joined in legs where await joined.leg.status.isConnected {
             let route = await joined.route(to: target.node)
             if (try? await connection.migrateImmediately(to: route)) != nil { return }
