@@ -58,7 +58,7 @@ let modules: [Target] = [
     .executableTarget(
         name: "mew",
         dependencies: [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewDaemon",
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewNode", "MewDaemon",
             "MewClient", "CQrencode",
         ],
         swiftSettings: strict),

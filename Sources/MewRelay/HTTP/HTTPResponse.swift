@@ -32,6 +32,7 @@ package struct HTTPResponse: Hashable, Sendable {
         case 400: "Bad Request"
         case 404: "Not Found"
         case 405: "Method Not Allowed"
+        case 411: "Length Required"
         case 408: "Request Timeout"
         case 413: "Content Too Large"
         case 429: "Too Many Requests"

@@ -1,4 +1,5 @@
 import MewBase
+import MewIdentity
 import MewWire
 
 /// How the text of an option or a word becomes a value; each refusal names what was expected.
@@ -52,6 +53,17 @@ enum Readers {
                 return try RelayURL(text)
             } catch {
                 throw UsageError("\(what) '\(shown(text))' \(error)")
+            }
+        }
+    }
+
+    /// A node ID in any of its text forms.
+    static func nodeID(_ what: String) -> @Sendable (String) throws(UsageError) -> NodeID {
+        { text throws(UsageError) in
+            do throws(NodeIDTextError) {
+                return try NodeID(text: text)
+            } catch {
+                throw UsageError("\(what) must be a node ID, not '\(shown(text))': \(error)")
             }
         }
     }

@@ -1,0 +1,90 @@
+internal import MewBase
+internal import MewIdentity
+internal import MewWire
+
+extension RelayConnection {
+    /// Serves the request that `input` begins with, once it is whole. What belongs to an opened WebSocket is left in `input`.
+    func readRequest(_ input: inout UnsafeMutableRawBufferPointer) {
+        switch HTTPRequest.parse(Array(input.prefix(HTTPHead.maxBytes))) {
+        case .needMore:
+            break
+        case .malformed(let reason):
+            respond(HTTPResponse(400), Array("\(reason)\n".utf8), .violation(reason))
+        case .head(let request, let byteCount):
+            let rest = UnsafeMutableRawBufferPointer(rebasing: input[byteCount...])
+            if request.path == "/relay" {
+                guard request.method == "GET" else { return notFound() }
+                input = rest
+                upgrade(request)
+            } else {
+                serve(request, rest)
+            }
+        }
+    }
+
+    private func upgrade(_ request: HTTPRequest) {
+        switch RelayUpgrade.read(request) {
+        case .refused(let response, let reason):
+            respond(response, Array("\(reason)\n".utf8), .violation(reason))
+        case .hangUp(let reason):
+            hub.drop(self, .violation(reason))
+        case .accepted(let upgrade):
+            version = upgrade.version
+            token = upgrade.token
+            send(upgrade.response.encoded)
+            let admission = RelayAdmission(
+                challenge: RelayChallenge(entropy: hub.entropy),
+                rules: hub.rules, token: upgrade.token)
+            stage = .admission(admission)
+            proceed(
+                admission.begin(proof: upgrade.proof) { node in
+                    tls?.exportKeyingMaterial(
+                        label: RelayKeyingMaterialProof.exporterLabel, context: node.bytes,
+                        byteCount: RelayKeyingMaterialProof.exporterByteCount)
+                })
+        }
+    }
+
+    private func serve(_ request: HTTPRequest, _ rest: UnsafeMutableRawBufferPointer) {
+        switch HTTPBody.of(request, rest, maxBytes: SignedRecord.maxBodyBytes) {
+        case .needMore: break
+        case .refused(let response): respond(response, [], .closed)
+        case .body(let body):
+            let answer = HTTPService(hub: hub, source: source).answer(request, body)
+            respond(answer.response, answer.body, .closed)
+        }
+    }
+
+    private func notFound() {
+        respond(HTTPResponse(404), Array("Not Found".utf8), .closed)
+    }
+
+    /// One answer a connection: whoever wants more connects again.
+    private func respond(_ response: HTTPResponse, _ body: [UInt8], _ cause: RelayHub.Cause) {
+        var fields = response.fields
+        // RFC 9110 §8.6: a 204 has no Content-Length.
+        if response.status != 204 { fields.append("content-length", String(body.count)) }
+        fields.append("connection", "close")
+        finish(with: HTTPResponse(response.status, fields).encoded + body, cause)
+    }
+}
+
+/// The body of a request, as far as a relay takes one.
+enum HTTPBody {
+    case needMore
+    case body([UInt8])
+    case refused(HTTPResponse)
+
+    static func of(_ request: HTTPRequest, _ rest: UnsafeMutableRawBufferPointer, maxBytes: Int) -> HTTPBody {
+        // RFC 9112 §6.3: a request with both could be read in two ways. We take no chunks at all.
+        guard request.fields["transfer-encoding"] == nil else { return .refused(HTTPResponse(411)) }
+        let lengths = request.fields.values("content-length")
+        guard lengths.count <= 1 else { return .refused(HTTPResponse(400)) }
+        guard let text = lengths.first else { return .body([]) }
+        guard text.utf8.count <= 9, text.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int(text) else {
+            return .refused(HTTPResponse(400))
+        }
+        guard length <= maxBytes else { return .refused(HTTPResponse(413)) }
+        return rest.count < length ? .needMore : .body(Array(rest[..<length]))
+    }
+}

@@ -1,0 +1,164 @@
+internal import MewBase
+internal import MewIdentity
+internal import MewLoop
+internal import MewWire
+
+/// One connection to the relay, from its first byte to its last. Touched on the loop's thread only.
+///
+///     request ──▶ admission ──▶ serving
+///        │            │            │
+///        └────────────┴────────────┴──▶ closing ──▶ (gone)
+///
+/// A class because the socket and the timer call back; what it decides with are values of their own.
+final class RelayConnection {
+    enum Stage {
+        /// Collecting the head of an HTTP request, and its body if it has one.
+        case request
+        /// The WebSocket is open, and who it is not known.
+        case admission(RelayAdmission)
+        case serving(NodeID)
+        /// The last bytes are queued; what still comes is thrown away.
+        case closing(until: Instant)
+    }
+
+    let number: ConnectionNumber
+    let source: SourceBudget.Source
+    let socket: TCPSocket
+    unowned let hub: RelayHub
+    let tls: TLSEngine?
+
+    var stage = Stage.request
+    var version = RelayVersion.v2
+    var isStranger = true
+    /// What it has shown; the rules may change.
+    var token: String?
+    /// What did not make up a whole request or frame yet. Bounded by the largest of them.
+    var unread: [UInt8] = []
+    var reader = WebSocketReader(maxMessageBytes: RelayConnection.maxMessageBytes)
+    var queue: RelayQueue
+    /// What the socket has not taken: the rest of a frame that has begun to leave, or of TLS records.
+    var unsent: [UInt8] = []
+    var unsentStart = 0
+    /// Since when the socket takes nothing.
+    var blockedSince: Instant?
+    var isFlushPlanned = false
+    var isReadingPaused = false
+    var bucket: TokenBucket?
+    var saidRateLimited = false
+    var ping: PingClock
+    let admissionDeadline: Instant
+    private var timer: LoopTimer?
+    private var timerDeadline = Instant.distantFuture
+    private var pauseTimer: LoopTimer?
+
+    /// Who has received packets of this node, and is told when it goes.
+    var audience: Set<NodeID> = []
+    var lastReceiver: NodeID?
+
+    /// The type of a frame takes at most eight bytes (RFC 9000 §16).
+    static let maxMessageBytes = RelayFrame.maxBytes + 8
+    /// What a peer has to read its last bytes in.
+    static let lingering: Duration = .seconds(2)
+
+    init(number: ConnectionNumber, socket: TCPSocket, tls: TLSEngine?, hub: RelayHub) {
+        self.number = number
+        self.socket = socket
+        self.tls = tls
+        self.hub = hub
+        source = SourceBudget.Source(socket.peer)
+        queue = RelayQueue(hub.limits)
+        ping = PingClock(now: hub.now, random: hub.entropy.uint64())
+        admissionDeadline = hub.now.advanced(by: hub.limits.admission)
+    }
+
+    var node: NodeID? {
+        if case .serving(let node) = stage { node } else { nil }
+    }
+
+    func start() throws(SystemError) {
+        try socket.start(for: .readable) { [self] readiness in ready(readiness) }
+        rearm()
+    }
+
+    private func ready(_ readiness: Readiness) {
+        if readiness.contains(.writable), socket.isOpen { flush() }
+        let mayRead = readiness.contains(.readable) && !isReadingPaused
+        let isOver = !readiness.isDisjoint(with: [.failed, .hungUp])
+        if mayRead || isOver, socket.isOpen { readSome(isOver: isOver) }
+    }
+
+    func updateInterest() {
+        socket.wait(
+            for: [isReadingPaused ? [] : .readable, unsentStart < unsent.count ? .writable : []])
+    }
+
+    // MARK: - Time
+
+    private var deadline: Instant {
+        let stalled = blockedSince?.advanced(by: hub.limits.stall) ?? .distantFuture
+        switch stage {
+        case .request, .admission: return admissionDeadline
+        case .serving: return min(ping.deadline, stalled)
+        case .closing(let until): return until
+        }
+    }
+
+    /// Deadlines that move away need nothing: the timer looks again when it fires.
+    func rearm() {
+        let deadline = deadline
+        guard socket.isOpen, deadline < timerDeadline else { return }
+        if let timer { hub.loop.cancel(timer) }
+        timerDeadline = deadline
+        timer = hub.loop.schedule(at: deadline) { [self] in
+            timer = nil
+            timerDeadline = .distantFuture
+            timeout()
+        }
+    }
+
+    private func timeout() {
+        guard deadline <= hub.now else { return rearm() }
+        switch stage {
+        case .request, .admission:
+            hub.drop(self, .tooSlow)
+        case .serving:
+            if let blockedSince, blockedSince.advanced(by: hub.limits.stall) <= hub.now {
+                return hub.drop(self, .stalled)
+            }
+            askWhetherAlive()
+        case .closing:
+            hub.drop(self, .closed)
+        }
+    }
+
+    private func askWhetherAlive() {
+        switch ping.timeout(now: hub.now, random: hub.entropy.uint64()) {
+        case .wait: break
+        case .ping(let payload): answer(.ping(payload))
+        case .dead: return hub.drop(self, .silent)
+        }
+        rearm()
+    }
+
+    /// Reads nothing for a while: the sender has to wait.
+    func pauseReading(for duration: Duration) {
+        guard pauseTimer == nil else { return }
+        isReadingPaused = true
+        updateInterest()
+        pauseTimer = hub.loop.schedule(at: hub.now.advanced(by: duration)) { [self] in
+            pauseTimer = nil
+            isReadingPaused = false
+            updateInterest()
+        }
+    }
+
+    // MARK: - Ending
+
+    /// Gives everything back. Only the hub calls it.
+    func release(aborting: Bool) {
+        if let timer { hub.loop.cancel(timer) }
+        if let pauseTimer { hub.loop.cancel(pauseTimer) }
+        (timer, pauseTimer) = (nil, nil)
+        socket.close(aborting: aborting)
+    }
+}

@@ -1,0 +1,320 @@
+internal import MewBase
+internal import MewIdentity
+internal import MewLoop
+internal import MewWire
+
+/// Everything a relay has: its listeners, its connections, who is who, and what it serves. Touched on the loop's thread only;
+/// the actor around it is `RelayServer`.
+final class RelayHub {
+    let loop: EventLoop
+    let limits: RelayLimits
+    let entropy: any Entropy
+    let diagnostics: any DiagnosticSink
+    /// What `/healthz` says.
+    let programVersion: String
+
+    var rules: AccessRules
+    /// Of listeners with TLS.
+    var identity: TLSIdentity?
+    var metrics = RelayMetrics()
+    var records: RecordShelf
+
+    private(set) var connections: [ConnectionNumber: RelayConnection] = [:]
+    private var budget = SourceBudget()
+    private var table: RelayTable
+    private var lastNumber: UInt64 = 0
+    private var listeners: [TCPListener] = []
+    private var probes: [any DatagramSocket] = []
+    private var toFlush: [RelayConnection] = []
+    private var emptied: CheckedContinuation<Void, Never>?
+
+    /// Where connections read to and write from; what must stay is copied.
+    let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: RelayHub.scratchBytes, alignment: 64)
+    let sealedScratch = UnsafeMutableRawBufferPointer.allocate(byteCount: RelayHub.sealedBytes, alignment: 64)
+    let outScratch = UnsafeMutableRawBufferPointer.allocate(byteCount: RelayHub.outBytes, alignment: 64)
+
+    /// One read: some 90 full packets.
+    static let readBytes = 128 << 10
+    /// One read of TLS records.
+    static let sealedBytes = 64 << 10
+    /// What is unread (less than one frame), and one read; with TLS also the record that was not whole before.
+    static let scratchBytes = readBytes + 2 * (RelayFrame.maxBytes + 64)
+    /// More than the largest frame with its head.
+    static let outBytes = 128 << 10
+    /// RFC 8446 §5.1.
+    static let recordBytes = 16 << 10
+    /// While so much waits for one receiver, it is not left until the end of the turn.
+    static let flushBytes = 64 << 10
+
+    init(_ settings: RelaySettings, on loop: EventLoop, entropy: any Entropy, diagnostics: any DiagnosticSink) {
+        self.loop = loop
+        self.entropy = entropy
+        self.diagnostics = diagnostics
+        limits = settings.limits
+        rules = settings.rules
+        identity = settings.identity
+        programVersion = settings.programVersion
+        table = RelayTable(inactivePerNode: limits.inactivePerNode)
+        records = RecordShelf(capacity: limits.records, lifetime: limits.recordLifetime)
+    }
+
+    deinit {
+        for memory in [scratch, sealedScratch, outScratch] { memory.deallocate() }
+    }
+
+    var now: Instant { loop.now }
+
+    /// What is there now, and what was counted.
+    var snapshot: RelayMetrics {
+        var metrics = metrics
+        metrics.connections = connections.count
+        metrics.strangers = budget.strangers
+        metrics.sources = budget.sourceCount
+        metrics.nodes = table.nodeCount
+        metrics.records = records.count
+        return metrics
+    }
+
+    // MARK: - Listening
+
+    func listen(_ address: SocketAddress, sealed: Bool) throws(SocketError) -> SocketAddress {
+        let listener = try TCPListener(binding: address, on: loop) { [self] in accept($0, sealed: sealed) }
+        listeners.append(listener)
+        return listener.localAddress
+    }
+
+    func answerProbes(_ address: SocketAddress, _ network: any DatagramNetwork) throws(SocketError) -> SocketAddress {
+        let socket = try network.bind(address, on: loop)
+        probes.append(socket)
+        VersionNegotiation.serve(socket, on: loop) { [self] in metrics.versionNegotiations += 1 }
+        return socket.localAddress
+    }
+
+    private func accept(_ socket: TCPSocket, sealed: Bool) {
+        let source = SourceBudget.Source(socket.peer)
+        if let refusal = budget.enter(source, limits) {
+            metrics.refused += 1
+            diagnostics.record(ifWanted: .debug) {
+                Diagnostic(.debug, "relay", "connection_refused", "too many connections: \(refusal.rawValue)")
+            }
+            return socket.close(aborting: true)
+        }
+        metrics.accepted += 1
+        lastNumber += 1
+        do {
+            let tls = try sealed ? identity.map { identity throws(TLSFailure) in try TLSEngine(server: identity) } : nil
+            let number = ConnectionNumber(raw: lastNumber)
+            let connection = RelayConnection(number: number, socket: socket, tls: tls, hub: self)
+            try connection.start()
+            connections[number] = connection
+        } catch {
+            budget.leave(source, wasStranger: true)
+            socket.close(aborting: true)
+            diagnostics.record(
+                Diagnostic(.warning, "relay", "connection_failed", "a connection could not be taken: \(error)"))
+        }
+    }
+
+    // MARK: - Leaving
+
+    /// Why a connection ended; for the log and the metrics.
+    enum Cause: Equatable {
+        case closed, tooSlow, silent, stalled, evicted, ending
+        case denied(String)
+        case violation(String)
+
+        var words: String {
+            switch self {
+            case .closed: "it closed"
+            case .tooSlow: "it proved no node ID in time"
+            case .silent: "it answered no ping"
+            case .stalled: "it took nothing of what waited for it"
+            case .evicted: "its node has newer connections"
+            case .ending: "the relay ends"
+            case .denied(let reason), .violation(let reason): reason
+            }
+        }
+    }
+
+    /// Takes the node of a connection away; its socket may still have something to say.
+    func leave(_ connection: RelayConnection, _ cause: Cause) {
+        count(cause)
+        guard let node = connection.node else { return }
+        diagnostics.record(ifWanted: .info) {
+            Diagnostic(
+                .info, "relay", "client_left", "a client left: \(cause.words)",
+                ["node": .text(node.z32), "connection": .integer(Int64(clamping: connection.number.raw))])
+        }
+        for action in table.leave(node, connection.number) { perform(action, of: node, connection.audience) }
+    }
+
+    private func count(_ cause: Cause) {
+        switch cause {
+        case .violation: metrics.violations += 1
+        case .silent: metrics.silent += 1
+        case .stalled: metrics.stalled += 1
+        case .closed, .tooSlow, .evicted, .ending, .denied: break
+        }
+    }
+
+    /// Ends a connection at once.
+    func drop(_ connection: RelayConnection, _ cause: Cause) {
+        guard connections.removeValue(forKey: connection.number) != nil else { return }
+        if case .closing = connection.stage {} else { leave(connection, cause) }
+        connection.stage = .closing(until: now)
+        budget.leave(connection.source, wasStranger: connection.isStranger)
+        connection.release(aborting: cause == .silent || cause == .stalled)
+        guard connections.isEmpty else { return }
+        emptied?.resume()
+        emptied = nil
+    }
+
+    private func perform(_ action: RelayTable.Action, of node: NodeID, _ audience: Set<NodeID>) {
+        switch action {
+        case .displaced(let number): connections[number].map { tell($0, .sameNodeConnectedElsewhere) }
+        case .promoted(let number): connections[number].map { tell($0, .healthy) }
+        case .evict(let number):
+            connections[number]?.end(code: 1008, "this node has newer connections", .evicted)
+        case .gone:
+            for listener in audience {
+                guard let number = table.active(listener) else { continue }
+                connections[number]?.answer(.endpointGone(node))
+            }
+        }
+    }
+
+    private func tell(_ connection: RelayConnection, _ health: RelayHealth) {
+        switch (connection.version, health) {
+        case (.v2, _): connection.answer(.status(health))
+        case (.v1, .sameNodeConnectedElsewhere):
+            connection.answer(.health("this node is connected once more, and that connection gets its packets"))
+        case (.v1, _): break
+        }
+    }
+
+    // MARK: - Admission
+
+    func admit(_ connection: RelayConnection, as node: NodeID) {
+        connection.stage = .serving(node)
+        connection.isStranger = false
+        budget.admit(connection.source)
+        metrics.admitted += 1
+        connection.ping = PingClock(now: now, random: entropy.uint64())
+        if let rate = limits.bytesPerSecond {
+            connection.bucket = TokenBucket(rate: rate, burst: limits.burstBytes, now: now)
+        }
+        connection.answer(.serverConfirmsAuth)
+        connection.rearm()
+        diagnostics.record(ifWanted: .info) {
+            Diagnostic(
+                .info, "relay", "client_joined", "a client joined",
+                [
+                    "node": .text(node.z32), "from": .text(connection.socket.peer.description),
+                    "protocol": .text(connection.version.rawValue),
+                    "connection": .integer(Int64(clamping: connection.number.raw)),
+                ])
+        }
+        for action in table.enter(node, connection.number) { perform(action, of: node, []) }
+    }
+
+    // MARK: - Forwarding
+
+    /// Passes a client's frame on, rewritten where it lies.
+    ///
+    /// - Returns: false when it is no datagram frame in its usual form.
+    func forward(_ frame: UnsafeMutableRawBufferPointer, from sender: RelayConnection, _ node: NodeID) -> Bool {
+        guard let packets = DatagramFrame.packets(UnsafeRawBufferPointer(frame)) else { return false }
+        let byteCount = frame.count
+        guard let receiverID = DatagramFrame.readdress(frame, from: node), let number = table.active(receiverID),
+            let receiver = connections[number]
+        else {
+            metrics.packetsUnknownReceiver += packets
+            return true
+        }
+        guard receiver.queue.hasRoom(from: sender.number, byteCount: byteCount) else {
+            metrics.packetsQueueFull += packets
+            return true
+        }
+        let bytes = WebSocketWriter.frame(
+            .binary, UnsafeRawBufferPointer(frame), UnsafeRawBufferPointer(start: nil, count: 0))
+        receiver.queue.append(bytes, from: sender.number, packets: packets, now: now)
+        metrics.framesForwarded += 1
+        metrics.packetsForwarded += packets
+        metrics.bytesForwarded += byteCount
+        remember(receiverID, hears: sender)
+        if receiver.queue.waitingBytes >= Self.flushBytes, receiver.blockedSince == nil {
+            receiver.flush()
+        } else {
+            flushLater(receiver)
+        }
+        return true
+    }
+
+    /// Most frames go where the one before went.
+    private func remember(_ receiver: NodeID, hears sender: RelayConnection) {
+        guard sender.lastReceiver != receiver else { return }
+        sender.lastReceiver = receiver
+        if sender.audience.count < limits.goneAudience { sender.audience.insert(receiver) }
+    }
+
+    func flushLater(_ connection: RelayConnection) {
+        guard !connection.isFlushPlanned else { return }
+        connection.isFlushPlanned = true
+        if toFlush.isEmpty { loop.atEndOfTurn { [self] in flushAll() } }
+        toFlush.append(connection)
+    }
+
+    private func flushAll() {
+        let planned = toFlush
+        toFlush = []
+        for connection in planned {
+            connection.isFlushPlanned = false
+            // What is blocked is flushed when there is room.
+            if connection.blockedSince == nil { connection.flush() }
+        }
+    }
+
+    // MARK: - Ending
+
+    func stopListening() {
+        for listener in listeners { listener.close() }
+        for probe in probes { probe.close() }
+        (listeners, probes) = ([], [])
+    }
+
+    /// Tells every client that the relay goes, and when to come back.
+    func sayGoodbye() {
+        let restarting = RelayFrame.restarting(
+            reconnectInMs: UInt32(clamping: Int64(limits.restartIn.milliseconds)),
+            tryForMs: UInt32(clamping: Int64(limits.restartFor.milliseconds)))
+        for connection in Array(connections.values) {
+            if connection.node != nil { connection.answer(restarting) }
+            switch connection.stage {
+            case .serving, .admission: connection.end(code: 1001, "the relay restarts", .ending)
+            case .request: drop(connection, .ending)
+            case .closing: break
+            }
+        }
+    }
+
+    func dropAll() {
+        for connection in Array(connections.values) { drop(connection, .ending) }
+    }
+
+    /// Returns when no connection is left.
+    func empty(_ continuation: CheckedContinuation<Void, Never>) {
+        guard !connections.isEmpty else { return continuation.resume() }
+        emptied = continuation
+    }
+}
+
+extension RelayHub {
+    func replace(rules: AccessRules) {
+        self.rules = rules
+        for connection in Array(connections.values) {
+            guard let node = connection.node, !rules.allow(node, token: connection.token) else { continue }
+            metrics.denied += 1
+            connection.end(code: 1008, "not authorized any more", .denied("not authorized any more"))
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/// Every number that keeps strangers from using up a relay, in one place.
+package struct RelayLimits: Sendable {
+    /// Connections of all kinds. A connection has a descriptor and, idle, about two kilobytes of ours and some of the kernel's.
+    package var connections = 10_000
+    /// Connections that have not proven a node ID yet: each may cost a TLS handshake.
+    package var strangers = 512
+    /// The same of one source: an IPv4 /24 or an IPv6 /56, what one household or one small host has.
+    package var strangersPerSource = 64
+    /// Connections of one source: an office behind one address still fits.
+    package var connectionsPerSource = 1_024
+    /// From the first byte to a node ID that is proven. The reference server gives 30 s to the upgrade alone; a real client
+    /// needs two round trips.
+    package var admission: Duration = .seconds(10)
+
+    /// How old a packet may get while it waits for its receiver (DESIGN §7): longer, and QUIC has sent it again.
+    package var queueTime: Duration = .milliseconds(200)
+    /// Packets that wait from one sender to one receiver.
+    package var queuedPacketsPerPair = 64
+    /// Bytes that wait for one receiver from all senders: 512 packets of full size.
+    package var queuedBytes = 768 << 10
+    /// How long a client may take nothing of what waits for it before it counts as gone. The reference server gives 2 s to a
+    /// frame; a phone's radio may sleep longer than that.
+    package var stall: Duration = .seconds(10)
+
+    /// Connections that one node ID may have besides the newest: clients that come back before their old connection is known
+    /// to be dead.
+    package var inactivePerNode = 4
+    /// Nodes that are told when one is gone. It is a hint: who stands behind this number does without.
+    package var goneAudience = 1_024
+
+    /// Bytes a second that one client may send; nil: as many as it can.
+    package var bytesPerSecond: Int?
+    /// What it may send at once. Not less than the largest frame, or that one could never be paid for.
+    package var burstBytes: Int { max(128 << 10, (bytesPerSecond ?? 0) / 10) }
+
+    /// Signed records that are kept: about 20 MB.
+    package var records = 16_384
+    /// A record that is not published again for so long is forgotten.
+    package var recordLifetime: Duration = .seconds(24 * 3600)
+
+    /// What a client is told to wait before it comes back to a relay that restarts, and how long to try.
+    package var restartIn: Duration = .seconds(2)
+    package var restartFor: Duration = .seconds(30)
+    /// How long a relay that ends waits for its goodbyes to leave.
+    package var drain: Duration = .seconds(1)
+
+    package init() {}
+}

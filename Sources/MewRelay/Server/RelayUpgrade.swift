@@ -1,0 +1,61 @@
+internal import MewWire
+
+/// What a client asks for with `GET /relay` (spec/iroh-wire.md §4.1).
+struct RelayUpgrade {
+    let version: RelayVersion
+    let token: String?
+    let proof: RelayKeyingMaterialProof?
+    /// To be written before the first frame.
+    let response: HTTPResponse
+
+    enum Outcome {
+        case accepted(RelayUpgrade)
+        case refused(HTTPResponse, reason: String)
+        /// A proof that is none: the connection ends without an answer, as at the reference server.
+        case hangUp(reason: String)
+    }
+
+    static func read(_ request: HTTPRequest) -> Outcome {
+        guard request.fields["upgrade"]?.lowercased() == "websocket" else {
+            return .refused(HTTPResponse(400), reason: "no upgrade to websocket")
+        }
+        guard let key = request.fields["sec-websocket-key"], !key.isEmpty else {
+            return .refused(HTTPResponse(400), reason: "no Sec-WebSocket-Key")
+        }
+        guard request.fields["sec-websocket-version"] == "13" else {
+            return .refused(
+                HTTPResponse(400, ["Sec-WebSocket-Version": "13"]), reason: "the WebSocket version is not 13")
+        }
+        let offered = request.fields.list("sec-websocket-protocol")
+        guard let version = RelayVersion.preferred.first(where: { offered.contains($0.rawValue) }) else {
+            return .refused(HTTPResponse(400), reason: "no version of the relay protocol that we speak")
+        }
+        var proof: RelayKeyingMaterialProof?
+        if let value = request.fields[RelayKeyingMaterialProof.fieldName] {
+            proof = RelayKeyingMaterialProof(fieldValue: value)
+            guard proof != nil else { return .hangUp(reason: "a proof of keying material that is none") }
+        }
+        return .accepted(
+            RelayUpgrade(
+                version: version, token: token(request), proof: proof, response: response(key: key, version)))
+    }
+
+    /// The client compares the key's proof and the subprotocol; an extension would make it fail.
+    private static func response(key: String, _ version: RelayVersion) -> HTTPResponse {
+        HTTPResponse(
+            101,
+            [
+                "upgrade": "websocket", "connection": "upgrade", "sec-websocket-accept": WebSocketKey.accept(key),
+                "sec-websocket-protocol": version.rawValue,
+            ])
+    }
+
+    /// The first `Authorization` of scheme Bearer, else what a browser, which cannot set fields, puts into the query.
+    private static func token(_ request: HTTPRequest) -> String? {
+        for value in request.fields.values("authorization") {
+            let parts = value.split(separator: " ", maxSplits: 1)
+            if parts.count == 2, parts[0].lowercased() == "bearer" { return HTTPText.trimmed(parts[1]) }
+        }
+        return request.query("token")
+    }
+}

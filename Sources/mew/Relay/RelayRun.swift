@@ -1,0 +1,242 @@
+import MewBase
+import MewDaemon
+import MewIdentity
+import MewLoop
+import MewRelay
+import MewWire
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// What the command line can say about a relay.
+struct RelayOptions: Sendable {
+    /// Empty: the default.
+    var http: [SocketAddress] = []
+    var plain: [SocketAddress] = []
+    /// Empty: the default; nil: none.
+    var udp: [SocketAddress]? = []
+    var tls: (certificate: String, key: String)?
+    var rules = AccessRules.everyone
+    var accessFile: String?
+    var limits = RelayLimits()
+    var logsJSON = false
+    var level = Diagnostic.Level.info
+
+    /// The port of the reference server without TLS.
+    static let plainPort: UInt16 = 3340
+    static let sealedPort: UInt16 = 443
+    /// Where iroh expects address discovery.
+    static let discoveryPort: UInt16 = 7842
+}
+
+/// A relay inside this process, from its start to its drained end.
+///
+/// The first SIGINT or SIGTERM ends it in order, the second at once; SIGHUP has it read its files again.
+struct RelayRun: Sendable {
+    private let context: CommandContext
+    private let options: RelayOptions
+
+    init(_ context: CommandContext, _ options: RelayOptions) {
+        (self.context, self.options) = (context, options)
+    }
+
+    func run() async throws(CommandFailure) -> ExitCode {
+        let loop = context.runtime.loop
+        let log = makeLog()
+        var settings = RelaySettings(programVersion: CommandLineProgram.version)
+        settings.limits = options.limits
+        settings.rules = try rules()
+        settings.identity = try identity()
+        let node = try context.key().node
+        let server = RelayServer(settings, on: loop, entropy: SystemEntropy(), diagnostics: log)
+        let listening = try await listen(server)
+        // Before it says that it is ready: whoever reads that may send a signal at once.
+        let (stops, stop) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        listen(to: server, log, stop: stop)
+        announce(node, listening)
+        for await _ in stops { break }
+        await server.drain()
+        context.runtime.signals.listen(nil)
+        return .ok
+    }
+
+    private func makeLog() -> LogSink {
+        let errors = context.output.errors
+        return LogSink(
+            minimum: options.level, format: options.logsJSON ? .json : .human, wall: SystemWallClock(),
+            loop: context.runtime.files
+        ) { errors.write($0) }
+    }
+
+    // MARK: - Files
+
+    private func identity() throws(CommandFailure) -> TLSIdentity? {
+        guard let tls = options.tls else { return nil }
+        do throws(TLSFailure) {
+            return try TLSIdentity(certificateFile: tls.certificate, keyFile: tls.key)
+        } catch {
+            throw CommandFailure(.badInput, "\(error)", hint: "Give PEM files that belong together.")
+        }
+    }
+
+    private func rules() throws(CommandFailure) -> AccessRules {
+        guard let path = options.accessFile else { return options.rules }
+        var rules = options.rules
+        let text = try Self.text(of: path, maxBytes: AccessFile.maxBytes)
+        do throws(AccessFile.Malformed) {
+            try AccessFile.read(text, into: &rules)
+        } catch {
+            throw CommandFailure(.badInput, "cannot use the rules in \(path): \(error)")
+        }
+        return rules
+    }
+
+    private static func text(of path: String, maxBytes: Int) throws(CommandFailure) -> String {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else {
+            throw CommandFailure(.badInput, "cannot read \(path): \(SystemError(errno: errno, doing: "").reason)")
+        }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: maxBytes + 1)
+        var count = 0
+        while count < bytes.count {
+            let more = bytes.withUnsafeMutableBytes { Glibc.read(file, $0.baseAddress! + count, $0.count - count) }
+            guard more > 0 else { break }
+            count += more
+        }
+        guard count <= maxBytes, let text = String(validating: bytes[..<count], as: UTF8.self) else {
+            throw CommandFailure(.badInput, "\(path) is larger than \(maxBytes) bytes, or no text")
+        }
+        return text
+    }
+
+    // MARK: - Sockets
+
+    /// Where it listens, as URLs without names, and on UDP.
+    private struct Listening {
+        var http: [SocketAddress] = []
+        var plain: [SocketAddress] = []
+        var udp: [SocketAddress] = []
+    }
+
+    private func listen(_ server: RelayServer) async throws(CommandFailure) -> Listening {
+        let isSealed = options.tls != nil
+        var listening = Listening()
+        let port = isSealed ? RelayOptions.sealedPort : RelayOptions.plainPort
+        for address in options.http.isEmpty ? Self.all(port) : options.http {
+            let isOptional = options.http.isEmpty && address.family == .ipv6
+            if let bound = try await bind(server, address, isSealed, isOptional) { listening.http.append(bound) }
+        }
+        for address in options.plain {
+            if let bound = try await bind(server, address, false, false) { listening.plain.append(bound) }
+        }
+        listening.udp = await answerProbes(server)
+        return listening
+    }
+
+    private static func all(_ port: UInt16) -> [SocketAddress] {
+        [SocketAddress.anyIPv4.with(port: port), SocketAddress.anyIPv6.with(port: port)]
+    }
+
+    /// - Parameter isOptional: a machine without IPv6 is none that lacks something.
+    private func bind(
+        _ server: RelayServer, _ address: SocketAddress, _ isSealed: Bool, _ isOptional: Bool
+    ) async throws(CommandFailure) -> SocketAddress? {
+        do throws(SocketError) {
+            return try await server.listen(address, sealed: isSealed)
+        } catch {
+            if isOptional, error == .familyNotSupported || error == .addressNotAvailable(address) { return nil }
+            throw CommandFailure(socket: error, address: address)
+        }
+    }
+
+    /// A relay without it works; iroh endpoints that expect it take three seconds longer to start.
+    private func answerProbes(_ server: RelayServer) async -> [SocketAddress] {
+        guard let wanted = options.udp else { return [] }
+        var bound: [SocketAddress] = []
+        for address in wanted.isEmpty ? Self.all(RelayOptions.discoveryPort) : wanted {
+            do throws(SocketError) {
+                bound.append(try await server.answerProbes(address))
+            } catch {
+                guard !(wanted.isEmpty && error == .familyNotSupported) else { continue }
+                let failure = CommandFailure(socket: error, address: address)
+                context.output.warning("\(failure.message), so iroh endpoints start 3 s later.")
+            }
+        }
+        return bound
+    }
+
+    // MARK: - Signals
+
+    private func listen(to server: RelayServer, _ log: LogSink, stop: AsyncStream<Void>.Continuation) {
+        let isStopping = Once()
+        let loop = context.runtime.loop
+        context.runtime.signals.listen { signal in
+            if signal == .hangUp {
+                loop.spawn { await reload(server, log) }
+            } else if isStopping.first() {
+                stop.yield()
+            } else {
+                exit(ExitCode.failed.rawValue)
+            }
+        }
+    }
+
+    /// Both or neither: a file that cannot be used changes nothing.
+    private func reload(_ server: RelayServer, _ log: LogSink) async {
+        do throws(CommandFailure) {
+            let rules = try rules()
+            if let identity = try identity() { await server.replace(identity: identity) }
+            await server.replace(rules: rules)
+            log.record(Diagnostic(.info, "relay", "reloaded", "the certificate and the access rules were read again"))
+        } catch {
+            log.record(
+                Diagnostic(.error, "relay", "reload_failed", "nothing was changed, because \(error.message)"))
+        }
+    }
+
+    // MARK: - Words
+
+    /// The line that scripts wait for comes last.
+    private func announce(_ node: NodeID, _ listening: Listening) {
+        let output = context.output
+        let scheme = options.tls == nil ? "http" : "https"
+        if options.rules.allowed == nil, options.rules.tokens.isEmpty, options.accessFile == nil {
+            output.note("Everyone who can reach this relay may use it.")
+        }
+        for address in listening.plain { output.note("Also without TLS: http://\(address)/") }
+        for address in listening.udp { output.note("Answers address discovery on UDP \(address).") }
+        output.json([
+            "event": "ready", "node_id": .string(node.z32), "http": Self.text(listening.http.first),
+            "udp": Self.text(listening.udp.first), "tls": .bool(options.tls != nil),
+            "urls": .array(listening.http.map { .string("\(scheme)://\($0)/") }),
+        ])
+        for address in listening.http { output.line("mew-relay:\(scheme)://\(address)/") }
+    }
+
+    private static func text(_ address: SocketAddress?) -> JSON { address.map { .string($0.description) } ?? .null }
+}
+
+extension CommandFailure {
+    fileprivate init(socket error: SocketError, address: SocketAddress) {
+        switch error {
+        case .addressInUse:
+            self.init(
+                .portTaken, "another program listens on \(address) already",
+                hint: "Stop it, or choose another port with --http.")
+        case .permissionDenied:
+            self.init(
+                .badInput, "this user may not listen on \(address)",
+                hint: "Ports below 1024 need CAP_NET_BIND_SERVICE; or choose another with --http.")
+        case .addressNotAvailable:
+            self.init(.badInput, "this machine has no address \(address.host)", hint: "See 'ip address'.")
+        case .familyNotSupported:
+            self.init(.badInput, "this machine has no support for the family of \(address)")
+        case .system(let errno, let doing):
+            self.init(.internal, "\(SystemError(errno: errno, doing: doing))")
+        }
+    }
+}

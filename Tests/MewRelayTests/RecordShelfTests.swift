@@ -1,0 +1,100 @@
+import MewBase
+import MewIdentity
+import MewWire
+import Testing
+
+@testable import MewRelay
+
+private let start = Instant(nanoseconds: 1_000_000_000_000)
+
+@Suite("Address records a relay keeps")
+struct RecordShelfTests {
+    private let source = SourceBudget.Source(SocketAddress(ipv4: 0xc000_0201, port: 1))
+    private let elsewhere = SourceBudget.Source(SocketAddress(ipv4: 0xc000_0301, port: 1))
+
+    private func record(_ seed: UInt16, timestamp: UInt64 = 1, address: String = "192.0.2.1:1") throws -> SignedRecord {
+        let secret = try #require(
+            SecretKey(seed: [UInt8(seed >> 8), UInt8(seed & 255)] + [UInt8](repeating: 0, count: 30)))
+        let record = AddressRecord(relays: [], addresses: [try #require(SocketAddress(address))])
+        return SignedRecord(record, timestamp: timestamp, secret: secret)
+    }
+
+    @Test("a newer record takes the place of an older one, and not the other way round")
+    func newest() throws {
+        var shelf = RecordShelf(capacity: 10, lifetime: .seconds(60))
+        let (old, new) = (try record(1, timestamp: 1), try record(1, timestamp: 2))
+        #expect(shelf.store(old, from: source, now: start) == .stored)
+        #expect(shelf.store(new, from: source, now: start) == .stored)
+        #expect(shelf.store(old, from: source, now: start) == .kept)
+        #expect(shelf.find(old.node, now: start) == new)
+        #expect(shelf.count == 1)
+    }
+
+    @Test("a record lives so long after it was last published, and not a moment longer")
+    func lifetime() throws {
+        var shelf = RecordShelf(capacity: 10, lifetime: .seconds(60))
+        let record = try record(1)
+        _ = shelf.store(record, from: source, now: start)
+        let later = start.advanced(by: .seconds(50))
+        #expect(shelf.store(record, from: source, now: later) == .stored, "the same again is a sign of life")
+        #expect(shelf.find(record.node, now: later.advanced(by: .seconds(60))) == record)
+        #expect(shelf.find(record.node, now: later.advanced(by: .seconds(60) + .nanoseconds(1))) == nil)
+        #expect(shelf.count == 0)
+    }
+
+    @Test("when it is full the oldest goes")
+    func capacity() throws {
+        var shelf = RecordShelf(capacity: 3, lifetime: .seconds(60))
+        let records = try (1...4).map { try record($0) }
+        for record in records { _ = shelf.store(record, from: source, now: start) }
+        #expect(shelf.count == 3)
+        #expect(shelf.find(records[0].node, now: start) == nil)
+        #expect(shelf.find(records[1].node, now: start) != nil)
+    }
+
+    @Test("one source has its share and pushes out its own")
+    func share() throws {
+        var shelf = RecordShelf(capacity: 10_000, lifetime: .seconds(60))
+        let other = try record(60_000)
+        _ = shelf.store(other, from: elsewhere, now: start)
+        let records = try (0...UInt16(RecordShelf.perSource)).map { try record($0) }
+        for record in records { _ = shelf.store(record, from: source, now: start) }
+        #expect(shelf.count == RecordShelf.perSource + 1)
+        #expect(shelf.find(records[0].node, now: start) == nil)
+        #expect(shelf.find(records[1].node, now: start) != nil)
+        #expect(shelf.find(other.node, now: start) != nil)
+    }
+}
+
+@Suite("Probes for address discovery")
+struct VersionNegotiationTests {
+    private func answer(_ bytes: [UInt8]) -> [UInt8]? { bytes.withUnsafeBytes { VersionNegotiation.answer(to: $0) } }
+
+    private func initial(_ byteCount: Int) -> [UInt8] {
+        let head: [UInt8] = [0xc0, 0, 0, 0, 1, 3, 0xd1, 0xd2, 0xd3, 2, 0x51, 0x52]
+        return head + [UInt8](repeating: 0, count: byteCount - head.count)
+    }
+
+    @Test("a first packet is told that there is no version for it, with its identifiers swapped")
+    func reply() {
+        #expect(
+            answer(initial(1_200))
+                == [0xc0, 0, 0, 0, 0, 2, 0x51, 0x52, 3, 0xd1, 0xd2, 0xd3, 0x1a, 0x2a, 0x3a, 0x4a])
+    }
+
+    @Test("what is shorter, has a short header, negotiates itself or has long identifiers gets nothing")
+    func silence() {
+        #expect(answer(initial(1_199)) == nil)
+        var short = initial(1_200)
+        short[0] = 0x40
+        #expect(answer(short) == nil)
+        var negotiation = initial(1_200)
+        negotiation.replaceSubrange(1..<5, with: [0, 0, 0, 0])
+        #expect(answer(negotiation) == nil)
+        for index in [5, 9] {
+            var long = initial(1_200)
+            long[index] = 21
+            #expect(answer(long) == nil)
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import MewBase
+import MewIdentity
+import MewWire
+import Testing
+
+@testable import MewRelay
+
+func key(_ seed: UInt8) throws -> SecretKey { try #require(SecretKey(seed: [UInt8](repeating: seed, count: 32))) }
+
+@Suite("Who is who at a relay")
+struct RelayRulesTests {
+    private func number(_ raw: UInt64) -> ConnectionNumber { ConnectionNumber(raw: raw) }
+
+    @Test("the newest connection of a node gets its packets, and the one before it takes over again")
+    func table() throws {
+        let node = try key(1).node
+        var table = RelayTable(inactivePerNode: 4)
+        #expect(table.enter(node, number(1)) == [])
+        #expect(table.enter(node, number(2)) == [.displaced(number(1))])
+        #expect(table.enter(node, number(3)) == [.displaced(number(2))])
+        #expect(table.active(node) == number(3))
+        #expect(table.leave(node, number(2)) == [])
+        #expect(table.leave(node, number(3)) == [.promoted(number(1))])
+        #expect(table.leave(node, number(3)) == [], "leaving twice is nothing")
+        #expect(table.leave(node, number(1)) == [.gone])
+        #expect(table.nodeCount == 0)
+    }
+
+    @Test("a node has so many older connections and no more: the oldest goes")
+    func eviction() throws {
+        let node = try key(1).node
+        var table = RelayTable(inactivePerNode: 2)
+        for raw in UInt64(1)...3 { #expect(!table.enter(node, number(raw)).contains(.evict(number(1)))) }
+        #expect(table.enter(node, number(4)) == [.displaced(number(3)), .evict(number(1))])
+        #expect(table.leave(node, number(1)) == [])
+        #expect(table.active(node) == number(4))
+    }
+
+    @Test("lists and tokens: every rule that is set must allow it")
+    func access() throws {
+        let (one, two) = (try key(1).node, try key(2).node)
+        #expect(AccessRules.everyone.allow(one, token: nil))
+        var rules = AccessRules.everyone
+        rules.denied = [two]
+        #expect(rules.allow(one, token: nil) && !rules.allow(two, token: nil))
+        rules.allowed = [one, two]
+        #expect(rules.allow(one, token: nil) && !rules.allow(two, token: nil) && !rules.allow(try key(3).node, token: nil))
+        rules.tokens = ["a", "bc"]
+        #expect(!rules.allow(one, token: nil) && !rules.allow(one, token: "b") && !rules.allow(one, token: "bcd"))
+        #expect(rules.allow(one, token: "a") && rules.allow(one, token: "bc") && !rules.allow(two, token: "a"))
+    }
+
+    @Test("a rule file adds to the rules, and a line that is no rule is named")
+    func accessFile() throws {
+        let (one, two) = (try key(1).node, try key(2).node)
+        var rules = AccessRules.everyone
+        try AccessFile.read("# mine\nallow \(one.z32)\n\n deny\t\(two.hex) # old\r\ntoken x\n", into: &rules)
+        #expect(rules.allowed == [one] && rules.denied == [two] && rules.tokens == ["x"])
+        for (text, line) in [("permit \(one.z32)", 1), ("\nallow", 2), ("token a b", 1), ("\n\ndeny x", 3)] {
+            let error = #expect(throws: AccessFile.Malformed.self) { try AccessFile.read(text, into: &rules) }
+            #expect(error?.line == line)
+        }
+    }
+
+    @Test("a valid answer admits, a wrong signature and a forbidden node are told, anything else breaks the protocol")
+    func admission() throws {
+        let secret = try key(7)
+        let challenge = try #require(RelayChallenge(bytes: Array(0..<16)))
+        let other = try #require(RelayChallenge(bytes: Array(1..<17)))
+        let admission = RelayAdmission(challenge: challenge, rules: .everyone, token: nil)
+        #expect(admission.begin(proof: nil) { _ in nil } == .send(.serverChallenge(challenge)))
+        let answer = RelayFrame.clientAuth(RelayClientAuth(answering: challenge, secret: secret))
+        #expect(admission.receive(answer) == .admit(secret.node))
+        let wrong = RelayFrame.clientAuth(RelayClientAuth(answering: other, secret: secret))
+        #expect(admission.receive(wrong) == .deny(reason: "signature invalid"))
+        guard case .violation = admission.receive(.ping(1)) else {
+            Issue.record("a ping before the answer was taken")
+            return
+        }
+        var rules = AccessRules.everyone
+        rules.denied = [secret.node]
+        let strict = RelayAdmission(challenge: challenge, rules: rules, token: nil)
+        #expect(strict.receive(answer) == .deny(reason: "not authorized"))
+    }
+
+    @Test("keying material admits without a round trip; without TLS, or when it differs, the challenge decides")
+    func keyingMaterial() throws {
+        let secret = try key(7)
+        let challenge = try #require(RelayChallenge(bytes: Array(0..<16)))
+        let admission = RelayAdmission(challenge: challenge, rules: .everyone, token: nil)
+        let material = [UInt8](0..<32)
+        let proof = RelayKeyingMaterialProof(secret: secret, keyingMaterial: material)
+        #expect(admission.begin(proof: proof) { $0 == secret.node ? material : nil } == .admit(secret.node))
+        let challenged = RelayAdmission.Step.send(.serverChallenge(challenge))
+        #expect(admission.begin(proof: proof) { _ in nil } == challenged)
+        #expect(admission.begin(proof: proof) { _ in [UInt8](1..<33) } == challenged)
+        var rules = AccessRules.everyone
+        rules.denied = [secret.node]
+        let strict = RelayAdmission(challenge: challenge, rules: rules, token: nil)
+        #expect(strict.begin(proof: proof) { _ in material } == .deny(reason: "not authorized"))
+    }
+}
+
+@Suite("The upgrade to the relay protocol")
+struct RelayUpgradeTests {
+    private static let good: [(String, String)] = [
+        ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Key", "iTRqp7qQPDwXDa+GsATcXA=="),
+        ("Sec-WebSocket-Version", "13"), ("sec-websocket-protocol", "iroh-relay-v2, iroh-relay-v1"),
+    ]
+
+    private func request(
+        target: String = "/relay", without: String? = nil, _ more: [(String, String)] = []
+    ) -> HTTPRequest {
+        var fields = HTTPFields()
+        for (name, value) in Self.good where name != without { fields.append(name, value) }
+        for (name, value) in more { fields.append(name, value) }
+        return HTTPRequest("GET", target, fields)
+    }
+
+    private func accepted(_ request: HTTPRequest) -> RelayUpgrade? {
+        if case .accepted(let upgrade) = RelayUpgrade.read(request) { upgrade } else { nil }
+    }
+
+    @Test("a real client's request is answered with the proof of its key and the best version both speak")
+    func answer() throws {
+        let upgrade = try #require(accepted(request()))
+        #expect(upgrade.version == .v2)
+        #expect(upgrade.response.status == 101)
+        #expect(upgrade.response.fields["sec-websocket-accept"] == "Psz/OSWBMu0RC+rgRrjISox0d2w=")
+        #expect(upgrade.response.fields["sec-websocket-protocol"] == "iroh-relay-v2")
+        let old = request(without: "sec-websocket-protocol", [("sec-websocket-protocol", "x, iroh-relay-v1")])
+        #expect(accepted(old)?.version == .v1)
+    }
+
+    @Test("each missing or wrong field is refused with 400")
+    func refusals() {
+        let wrong = [
+            request(without: "Upgrade"), request(without: "Sec-WebSocket-Key"), request(without: "Sec-WebSocket-Version"),
+            request(without: "sec-websocket-protocol"),
+            request(without: "Sec-WebSocket-Version", [("Sec-WebSocket-Version", "12")]),
+            request(without: "sec-websocket-protocol", [("sec-websocket-protocol", "iroh-relay-v3")]),
+        ]
+        for request in wrong {
+            guard case .refused(let response, _) = RelayUpgrade.read(request) else {
+                Issue.record("not refused: \(request)")
+                continue
+            }
+            #expect(response.status == 400)
+        }
+        guard case .refused(let response, _) = RelayUpgrade.read(wrong[4]) else { return }
+        #expect(response.fields["sec-websocket-version"] == "13")
+    }
+
+    @Test("the token stands in a field, or for browsers in the query, and the field wins")
+    func token() {
+        #expect(accepted(request())?.token == nil)
+        #expect(accepted(request(target: "/relay?token=a%2Fb"))?.token == "a/b")
+        let both = request(target: "/relay?token=q", [("Authorization", "Basic x"), ("Authorization", "bearer t")])
+        #expect(accepted(both)?.token == "t")
+    }
+
+    @Test("a proof that is none ends the connection without an answer")
+    func brokenProof() {
+        guard case .hangUp = RelayUpgrade.read(request(target: "/relay", [(RelayKeyingMaterialProof.fieldName, "x")]))
+        else {
+            Issue.record("answered")
+            return
+        }
+    }
+}
