@@ -47,6 +47,13 @@ class OurRelay:
         with urllib.request.urlopen(f"http://{self.address}{path}", timeout=5) as answer:
             return answer.read().decode()
 
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def memory_kilobytes(self):
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return int(next(line for line in status if line.startswith("VmRSS")).split()[1])
+
     async def stop(self):
         """SIGTERM: it says goodbye and ends with status 0."""
         with contextlib.suppress(ProcessLookupError):

@@ -147,6 +147,10 @@ final class RelayStage: Sendable {
             host: address.host, port: address.port, tls: trust)
     }
 
+    func connectPlain() async throws -> any ByteStream {
+        try await StreamDialler(on: loop, blocking: blocking).connect(host: address.host, port: address.port, tls: nil)
+    }
+
     /// One HTTP request and everything that is answered.
     func ask(_ request: HTTPRequest, _ body: [UInt8] = []) async throws -> (HTTPResponse, [UInt8]) {
         let stream = try await connect()

@@ -127,10 +127,13 @@ struct RelayServerTests {
         }
     }
 
-    @Test("a frame that breaks the protocol ends its connection", arguments: [
-        [UInt8](), [14], [9, 1, 2], [4, 1, 2], [6] + [UInt8](repeating: 0, count: 40), [2], [12, 0, 0, 0, 1, 0, 0, 0, 1],
-        [0x40],
-    ])
+    @Test(
+        "a frame that breaks the protocol ends its connection",
+        arguments: [
+            [UInt8](), [14], [9, 1, 2], [4, 1, 2], [6] + [UInt8](repeating: 0, count: 40), [2],
+            [12, 0, 0, 0, 1, 0, 0, 0, 1],
+            [0x40],
+        ])
     func violations(frame: [UInt8]) async throws {
         try await RelayStage.run { stage in
             let peer = try await RelayPeer.join(stage, secret: key(1))
@@ -198,7 +201,8 @@ struct RelayServerTests {
         stage.blocking.stop()
     }
 
-    @Test("more strangers of one source than are allowed are cut off, and there is room again when one has proven itself")
+    @Test(
+        "more strangers of one source than are allowed are cut off, and there is room again when one has proven itself")
     func strangers() async throws {
         try await RelayStage.run {
             $0.limits.strangersPerSource = 2

@@ -54,7 +54,7 @@ struct TLSEngineTests {
 
         let long = (0..<100_000).map { UInt8(truncatingIfNeeded: $0) }
         try long.withUnsafeBytes { try pair.client.write($0) }
-        try [9].withUnsafeBytes { try pair.server.write($0) }
+        try [UInt8](arrayLiteral: 9).withUnsafeBytes { try pair.server.write($0) }
         try pair.settle(pieceBytes: pieceBytes)
         #expect(pair.atServer == long)
         #expect(pair.atClient == [9])
@@ -68,7 +68,7 @@ struct TLSEngineTests {
         pair.client.finish()
         try pair.settle()
         #expect(pair.server.isEnded)
-        try [7].withUnsafeBytes { try pair.server.write($0) }
+        try [UInt8](arrayLiteral: 7).withUnsafeBytes { try pair.server.write($0) }
         try pair.settle()
         #expect(pair.atClient == [7])
     }
@@ -77,7 +77,10 @@ struct TLSEngineTests {
     func refusals() throws {
         let certificate = try TestCertificate(for: "relay.test")
         let cases: [(EnginePair, String)] = [
-            (try EnginePair(certificate, trusting: TestCertificate(for: "relay.test"), host: "relay.test"), "issuer"),
+            (
+                try EnginePair(certificate, trusting: TestCertificate(for: "authority.test"), host: "relay.test"),
+                "issuer"
+            ),
             (try EnginePair(certificate, host: "other.test"), "name"),
             (try EnginePair(TestCertificate(for: "relay.test", validSeconds: 30), host: "relay.test"), "expired"),
         ]

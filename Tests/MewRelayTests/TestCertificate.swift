@@ -28,10 +28,10 @@ struct TestCertificate {
             gnutls_x509_privkey_deinit(key)
             gnutls_x509_crt_deinit(certificate)
         }
-        try Self.check(gnutls_x509_privkey_generate(key, GNUTLS_PK_EDDSA_ED25519, 0, 0), "generate")
+        try Self.check(gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA, 256, 0), "generate")
         try Self.fill(certificate, name: name, validSeconds: validSeconds)
         try Self.check(gnutls_x509_crt_set_key(certificate, key), "set key")
-        try Self.check(gnutls_x509_crt_sign2(certificate, certificate, key, GNUTLS_DIG_SHA512, 0), "sign")
+        try Self.check(gnutls_x509_crt_sign2(certificate, certificate, key, GNUTLS_DIG_SHA256, 0), "sign")
         try write(certificateFile) { gnutls_x509_crt_export2(certificate, GNUTLS_X509_FMT_PEM, $0) }
         try write(keyFile) { gnutls_x509_privkey_export2(key, GNUTLS_X509_FMT_PEM, $0) }
     }
@@ -48,6 +48,9 @@ struct TestCertificate {
         try check(gnutls_x509_crt_set_activation_time(certificate, start), "start")
         try check(gnutls_x509_crt_set_expiration_time(certificate, start + validSeconds), "end")
         try check(gnutls_x509_crt_set_basic_constraints(certificate, 1, 0), "authority")
+        // The library refuses certificates without a subject.
+        let subject = "CN=\(name)"
+        try check(gnutls_x509_crt_set_dn(certificate, subject, nil), "subject")
         let octets = name.split(separator: ".").compactMap { UInt8($0) }
         let isAddress = octets.count == 4
         let data = isAddress ? octets : Array(name.utf8)

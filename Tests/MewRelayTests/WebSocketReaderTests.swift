@@ -109,7 +109,9 @@ struct WebSocketReaderTests {
     func hostile() {
         var random = SplitMix64(state: 6455)
         for _ in 0..<20_000 {
-            let bytes = (0..<Int.random(in: 1...64, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+            let bytes = (0..<Int.random(in: 1...64, using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random)
+            }
             let found = try? read(bytes, pieceBytes: Int.random(in: 1...64, using: &random))
             #expect((found ?? []).reduce(0) { $0 + $1.1.count } <= bytes.count)
         }

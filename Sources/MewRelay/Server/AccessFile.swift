@@ -14,7 +14,8 @@ package enum AccessFile {
 
     /// Adds the rules of `text` to `rules`.
     package static func read(_ text: String, into rules: inout AccessRules) throws(Malformed) {
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        // CR LF is one character.
+        let lines = text.split(omittingEmptySubsequences: false) { $0.isNewline }
         for (index, line) in lines.enumerated() {
             let isRule: Bool
             do throws(NodeIDTextError) {
@@ -30,7 +31,7 @@ package enum AccessFile {
 
     /// False when the line is no rule.
     private static func take(_ line: Substring, into rules: inout AccessRules) throws(NodeIDTextError) -> Bool {
-        let words = line.prefix { $0 != "#" }.split { $0 == " " || $0 == "\t" || $0 == "\r" }
+        let words = line.prefix { $0 != "#" }.split { $0 == " " || $0 == "\t" }
         guard !words.isEmpty else { return true }
         guard words.count == 2 else { return false }
         switch words[0] {

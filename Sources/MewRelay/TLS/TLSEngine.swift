@@ -17,6 +17,8 @@ package final class TLSEngine {
     private let session: gnutls_session_t
     /// Outlives the session, which only points to it.
     private let credentials: AnyObject
+    /// Outlives the session as well.
+    private var expectedName: UnsafeMutableBufferPointer<CChar>?
     private var state = State.handshaking
     private var input = UnsafeRawBufferPointer(start: nil, count: 0)
     private var output: [UInt8] = []
@@ -43,12 +45,17 @@ package final class TLSEngine {
             let status = gnutls_server_name_set(session, GNUTLS_NAME_DNS, host, host.utf8.count)
             try TLSFailure.check(status, "name the server")
         }
-        // The library keeps a copy of the name.
-        gnutls_session_set_verify_cert(session, host, 0)
+        // The library keeps the pointer until it looks at the certificate.
+        let bytes = host.utf8CString
+        let name = UnsafeMutableBufferPointer<CChar>.allocate(capacity: bytes.count)
+        _ = name.initialize(from: bytes)
+        expectedName = name
+        gnutls_session_set_verify_cert(session, name.baseAddress, 0)
     }
 
     deinit {
         gnutls_deinit(session)
+        expectedName?.deallocate()
     }
 
     private static func session(

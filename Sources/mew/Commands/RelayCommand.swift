@@ -1,6 +1,7 @@
 import MewBase
 import MewIdentity
 import MewRelay
+import MewWire
 
 extension Command {
     private static let http = Option<SocketAddress>(
