@@ -7,7 +7,7 @@ extension Command {
     private static let bind = Option<SocketAddress>(
         "bind", "IP:PORT", "listen here (default: all addresses, a port chosen once)",
         read: Readers.socketAddress("--bind"))
-    private static let relay = Option<RelayURL>(
+    private static let homeRelay = Option<RelayURL>(
         "relay", "URL", "be reachable through this relay too; the first one is home", read: Readers.relayURL("--relay"))
     private static let name = Option<String>(
         "name", "N", "what devices call this machine (default: its host name)", read: Readers.text("--name"))
@@ -21,7 +21,7 @@ extension Command {
 
     static let daemon = Command(
         "daemon", "serve the agents of this machine until a signal",
-        options: [bind.repeated, relay.repeated, name.spec, agent.repeated, logJSON.spec, logLevel.spec],
+        options: [bind.repeated, homeRelay.repeated, name.spec, agent.repeated, logJSON.spec, logLevel.spec],
         details: [
             "Admits only devices that were let in with 'mew pair'. Prints 'mew-node-id:ID' when it is ready. SIGTERM ends it in "
                 + "order: turns are cancelled and written down, devices are told. A second signal ends it at once.",
@@ -38,7 +38,7 @@ extension Command {
     private static func options(_ invocation: Invocation) -> DaemonOptions {
         var options = DaemonOptions()
         options.bind = invocation.arguments.all(bind)
-        options.relays = invocation.arguments.all(relay)
+        options.relays = invocation.arguments.all(homeRelay)
         options.name = invocation[name]
         options.agents = invocation.arguments.all(agent)
         options.logsJSON = invocation[logJSON]
