@@ -80,6 +80,22 @@ struct ConnectionTests {
         }
     }
 
+    @Test("the code of a refused pairing is the daemon's, when it says one")
+    func refusalCode() async throws {
+        let stage = Stage(token: "mew_old")
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            _ = try await link.control.receive()
+            let error = DaemonMessage.ErrorReply(message: "the pairing window is closed", code: .windowClosed)
+            try await link.control.send(.error(error))
+            await link.link.close(code: .pairingRefused, reason: error.message)
+            let phase = try await feed.phase { if case .parked = $0 { true } else { false } }
+            #expect(phase == .parked(.pairingRefused(error.message, .windowClosed)))
+            guard case .parked(let refusal) = phase else { return }
+            #expect(ClientError(refusal).code == .windowClosed)
+        }
+    }
+
     @Test("what the daemon said before it closed is the reason that is shown")
     func complaint() async throws {
         let stage = Stage(token: "mew_old")

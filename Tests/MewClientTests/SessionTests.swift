@@ -216,7 +216,8 @@ struct SessionTests {
         try await stage.run { feed in
             _ = try await attached(stage, feed)
             await stage.store.fail(with: .readOnly(path: "client.json"))
-            await #expect(throws: ClientError(.directoryReadOnly, "cannot write to client.json: it is read-only")) {
+            let error = ClientError(.directoryReadOnly, "cannot write to client.json: it is read-only", isLocal: true)
+            await #expect(throws: error) {
                 try await stage.supervisor.prompt("hi", in: id)
             }
         }

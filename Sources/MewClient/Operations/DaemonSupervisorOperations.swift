@@ -220,7 +220,7 @@ extension ClientError {
             case .refused: .badInput
             case .tooManyOperations: .busy
             }
-        self.init(code, error.description)
+        self.init(code, error.description, isLocal: true)
     }
 }
 

@@ -166,8 +166,8 @@ actor PeerConnection {
             case .welcome(let answerHello): await welcome(answerHello: answerHello)
             case .tellPending(let duration):
                 await tell(.pairPending(.init(expiresInSeconds: UInt64(clamping: duration.components.seconds))))
-            case .sendError(let sentence):
-                await tell(.error(.init(message: sentence, code: .unauthorized)))
+            case .sendError(let sentence, let code):
+                await tell(.error(.init(message: sentence, code: code)))
                 hasLastWords = true
             case .close(let code, let reason): await close(code, reason, hasLastWords: hasLastWords)
             case .handleFirstMessage: break  // the reader goes on with the message it holds

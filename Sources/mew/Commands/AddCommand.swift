@@ -26,6 +26,7 @@ extension Command {
             relays: payload.relays, token: payload.token?.revealed, addedAt: .now)
         let target = ClientCommand.Target(record: record, routes: invocation.routes(to: payload.node))
         try command.refuseOwnNode(payload.node)
+        try await command.rehearse()
         let added = try await Pairing(command, target, renames: invocation[name] != nil).run()
         invocation.context.output.json([
             "daemon": .string(added.name), "node_id": .string(added.node.z32), "name": .string(added.name),
@@ -43,7 +44,15 @@ extension Command {
         } catch {
             var code = ErrorCode.badInput
             if case .unknownVersion = error { code = .unknownVersion }
-            throw CommandFailure(code, "could not read the payload: \(error)")
+            throw CommandFailure(code, "could not read the payload: \(error)", hint: hint(error))
+        }
+    }
+
+    /// The other sentences say what to do themselves.
+    private static func hint(_ error: PairingPayloadError) -> String? {
+        switch error {
+        case .tooLong, .node, .notJSON, .missingNodeID, .part: "Copy the whole line that 'mew pair' prints."
+        case .empty, .unknownVersion, .expandedByShell, .surroundings: nil
         }
     }
 }
@@ -54,6 +63,15 @@ extension ClientCommand {
             throw CommandFailure(
                 .badInput, "that is the ID of this very node",
                 hint: "A daemon and its clients have state directories of their own; see --home.")
+        }
+    }
+
+    /// A code is spent by the first device that brings it, and would be lost with a device that cannot remember.
+    fileprivate func rehearse() async throws(CommandFailure) {
+        do throws(ClientStoreError) {
+            try await store.rehearse()
+        } catch {
+            throw CommandFailure(error, doing: "remember a daemon, so it was not asked")
         }
     }
 }
@@ -156,10 +174,11 @@ private struct Pairing: Sendable {
             return CommandFailure(
                 ClientError(.windowClosed, "\(name) is not waiting for a new device"), doing: "pair", daemon: name)
         }
-        if case .pairingRefused(let reason) = refusal {
+        if case .pairingRefused(let reason, let code) = refusal {
+            // Our daemons say what to do after a semicolon, stock ones only that they refuse.
             return CommandFailure(
-                .unauthorized, "could not pair: \(reason.isEmpty ? "the daemon refused" : reason)",
-                hint: "Run 'mew pair' there again and use the new payload.")
+                code, "could not pair: \(reason.isEmpty ? "the daemon refused" : reason)",
+                hint: reason.contains(";") ? nil : "Run 'mew pair' there again and use the new payload.")
         }
         return CommandFailure(ClientError(refusal), doing: "pair with \(name)", daemon: name)
     }

@@ -50,9 +50,6 @@ extension Command {
             for line in DaemonWords(readiness).lines { context.output.note(line) }
             let connection = try ControlConnection.openRequired(context)
             let exit = try await PairingScreen(connection, request, context, isServing: true).run()
-            guard exit == .ok else {
-                throw CommandFailure(.timedOut, "nobody was let in", hint: "Run 'mew pair' again.")
-            }
             context.output.note("Serving on; Ctrl-C ends the daemon.")
             return exit
         }
@@ -191,7 +188,8 @@ struct PairingScreen: Sendable {
         for await input in inputs {
             switch input {
             case .signal:
-                throw CommandFailure(.timedOut, "the pairing window was closed", hint: "Nobody was let in.")
+                throw CommandFailure(
+                    .timedOut, "the pairing window was closed; nobody was let in", hint: "Run 'mew pair' again.")
             case .line(let line):
                 guard let line, let knock = knocks.first else { continue }
                 let isSame = ["y", "yes"].contains(line.trimmed.lowercased())
@@ -226,8 +224,9 @@ struct PairingScreen: Sendable {
                 output.line("Not yours? mew peers revoke \(node.z32)")
                 return .ok
             case .expired:
-                output.line("The time is over; the code is dead. Nobody was let in.")
-                return .timedOut
+                throw CommandFailure(
+                    .timedOut, "the time is over and the code is dead; nobody was let in",
+                    hint: "Run 'mew pair' again.")
             case .closed:
                 throw CommandFailure(.timedOut, "the daemon closed the pairing window", hint: "Run 'mew pair' again.")
             default:
