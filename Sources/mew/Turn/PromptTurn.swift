@@ -103,7 +103,9 @@ struct PromptTurn {
             await considerQuestions()
         case .phase(let phase):
             try await linkChanged(phase)
-        case .session, .sessionPhase, .operation, .control:
+        case .control(let frame):
+            if case .daemonState(let state) = frame.message { note(state.words(daemon.name)) }
+        case .session, .sessionPhase, .operation:
             break
         }
     }
@@ -243,7 +245,7 @@ struct PromptTurn {
             let result = result ?? .completed
             return done(result.rawValue, Self.exit(result))
         case .refused(let code, let message)?:
-            _ = done("refused", .refused)
+            _ = done("refused", .refused, isTold: true)
             throw CommandFailure(
                 ClientError(code, message), doing: "run the prompt", daemon: daemon.name)
         case .absent?:
@@ -263,13 +265,14 @@ struct PromptTurn {
         }
     }
 
-    private mutating func done(_ outcome: String, _ exit: ExitCode) -> ExitCode {
+    /// - Parameter isTold: a sentence about it follows.
+    private mutating func done(_ outcome: String, _ exit: ExitCode, isTold: Bool = false) -> ExitCode {
         output.text(printer.endLine())
         output.json([
             "event": "done", "session_id": .string(session.text),
             "op_id": operationID.map { .string($0.description) } ?? .null, "outcome": .string(outcome),
         ])
-        if exit != .ok, !output.isJSON { output.warning("the turn was \(outcome)") }
+        if exit != .ok, !output.isJSON, !isTold { output.warning("the turn was \(outcome)") }
         return exit
     }
 }

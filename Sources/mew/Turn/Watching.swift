@@ -37,11 +37,13 @@ struct Watching {
             await print(event)
         case .control(let frame) where session == nil:
             print(frame)
+        case .control(let frame):
+            if case .daemonState(let state) = frame.message { output.note("(\(state.words(daemon.name)))") }
         case .sessionPhase(session, .gone):
             throw CommandFailure(.unknownSession, "the session was deleted")
         case .phase(let phase):
             try linkChanged(phase)
-        case .session, .control, .sessionPhase, .operation:
+        case .session, .sessionPhase, .operation:
             break
         }
     }
@@ -115,6 +117,15 @@ struct EveryoneWords {
 
     private static func name(_ id: SessionID) -> String {
         "session …\(id.text.suffix(6).description.printable(limit: 6))"
+    }
+}
+
+extension DaemonMessage.DaemonState {
+    /// Beside the events of a session: why they stand still.
+    func words(_ daemon: String) -> String {
+        guard !isSaving else { return "everything is being saved again on \(daemon)" }
+        let why = reason.map { " (\($0.printable(limit: 200)))" } ?? ""
+        return "nothing is being saved on \(daemon)\(why); turns wait until there is room"
     }
 }
 
