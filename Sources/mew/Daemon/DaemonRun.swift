@@ -16,6 +16,8 @@ struct DaemonOptions: Sendable {
     var bind: [SocketAddress] = []
     var name: String?
     var agents: [String] = []
+    /// When something starts it again after SIGTERM; nil when nobody promised that.
+    var backIn: Duration?
     var logsJSON = false
     var level = Diagnostic.Level.info
 }
@@ -69,16 +71,14 @@ struct DaemonRun: Sendable {
     }
 
     private func listen(_ program: DaemonProgram) {
-        let isStopping = Once()
+        let (isStopping, backIn) = (Once(), options.backIn)
         context.runtime.signals.listen { signal in
             guard isStopping.first() else { exit(ExitCode.failed.rawValue) }
-            // SIGTERM comes from whoever starts it again, Ctrl-C from a person who has had enough.
-            program.stop(backIn: signal == .terminate ? Self.restartTime : nil)
+            // Who ends us does not say what comes next, neither with a signal nor in the environment (systemd stops and restarts
+            // alike). Only whoever wrote the command line knows, and Ctrl-C is a person who has had enough all the same.
+            program.stop(backIn: signal == .terminate ? backIn : nil)
         }
     }
-
-    /// What peers are told to wait: a service manager takes about a second, a start a tenth of one.
-    private static let restartTime: Duration = .seconds(3)
 
     private func start(_ loops: DaemonProgram.Loops) async throws(CommandFailure) -> DaemonProgram {
         let errors = context.output.errors
@@ -89,7 +89,7 @@ struct DaemonRun: Sendable {
         do throws(StartFailure) {
             return try await DaemonProgram.start(configuration, on: loops, diagnostics: log)
         } catch {
-            throw CommandFailure(error.code, error.message, hint: error.hint)
+            throw CommandFailure(error)
         }
     }
 
