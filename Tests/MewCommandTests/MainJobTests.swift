@@ -220,7 +220,8 @@ struct MainJobTests {
         try await Pair.run { pair in
             let result = try await pair.desk.run("pair", "--json", "--timeout", "1")
             #expect(result.exit == .timedOut)
-            #expect(result.objects.last?["event"] == "expired")
+            #expect(result.objects.contains { $0["event"] == "expired" })
+            #expect(result.objects.last?["error"]?["code"] == "timed_out")
         }
     }
 
