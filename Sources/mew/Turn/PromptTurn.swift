@@ -265,6 +265,12 @@ struct PromptTurn {
         }
     }
 
+    private func words(_ outcome: String) -> String {
+        guard outcome == TurnResult.interrupted.rawValue else { return "the turn was \(outcome)" }
+        return "the turn was interrupted, and nothing of it runs again by itself. See how far it got with "
+            + "'mew history \(shellQuoted(daemon.name)) \(session.text)'."
+    }
+
     /// - Parameter isTold: a sentence about it follows.
     private mutating func done(_ outcome: String, _ exit: ExitCode, isTold: Bool = false) -> ExitCode {
         output.text(printer.endLine())
@@ -272,7 +278,7 @@ struct PromptTurn {
             "event": "done", "session_id": .string(session.text),
             "op_id": operationID.map { .string($0.description) } ?? .null, "outcome": .string(outcome),
         ])
-        if exit != .ok, !output.isJSON, !isTold { output.warning("the turn was \(outcome)") }
+        if exit != .ok, !output.isJSON, !isTold { output.warning(words(outcome)) }
         return exit
     }
 }

@@ -37,6 +37,22 @@ struct StoppingTests {
         }
     }
 
+    @Test("a turn that the stop interrupts is told as that, with the way to look at it")
+    func interruptedTurn() async throws {
+        let (daemon, laptop) = (try await RealDaemon(), RealMachine())
+        try await daemon.introduce(laptop)
+        let session = try #require(try await laptop.run("new", "desk").outLines.first)
+        let prompt = try laptop.start(
+            ["prompt", "desk", "--session", session, "--permit", "once", "echo b''egun; sleep 600"])
+        #expect(await prompt.out.line(containing: "begun") != nil, "\(prompt.err.text)")
+        await daemon.stop()
+        #expect(await prompt.exit == ExitCode.failed.rawValue)
+        #expect(
+            prompt.err.lines.last
+                == "mew: the turn was interrupted, and nothing of it runs again by itself. See how far it got with "
+                + "'mew history desk \(session)'.")
+    }
+
     @Test("a device is there again when the daemon keeps its promise")
     func comesBack() async throws {
         let (first, laptop) = (try await RealDaemon(RealMachine(), ["--back-in", "1"]), RealMachine())
