@@ -262,16 +262,35 @@ struct TurnTests {
         #expect(bench.storedEvents.count == head)
     }
 
-    @Test("an event of 4 MiB is taken, one byte more is not, and the turn goes on")
-    func eventSize() {
+    @Test(
+        "an event of 4 MiB as it is encoded is taken, one character more is not, and the turn goes on",
+        arguments: [(character: "x", encoded: 1), (character: "\u{1}", encoded: 6)])
+    func eventSize(_ text: (character: String, encoded: Int)) {
+        var bench = CoreBench()
+        let client = bench.attach(isNew: true)
+        bench.send(self.text("run"), from: client)
+        // With its quotes.
+        let most = (AgentEvent.maxBytes - 2) / text.encoded
+        let fits = bench.call(.emit(.toolProgress("c", chunk: String(repeating: text.character, count: most))))
+        let tooLarge = bench.call(.emit(.notice(String(repeating: text.character, count: most + 1))))
+        #expect(bench.replies[fits] == .done)
+        #expect(bench.replies[tooLarge] == .failed(.tooLarge(bytes: (most + 1) * text.encoded + 2)))
+        #expect(bench.core.record.turn != nil)
+    }
+
+    @Test("a request that is larger than 4 MiB with the text that is shown is refused, and nobody is asked")
+    func requestSize() {
         var bench = CoreBench()
         let client = bench.attach(isNew: true)
         bench.send(text("run"), from: client)
-        let fits = bench.call(.emit(.notice(String(repeating: "x", count: AgentEvent.maxBytes))))
-        let tooLarge = bench.call(.emit(.notice(String(repeating: "x", count: AgentEvent.maxBytes + 1))))
-        #expect(bench.replies[fits] == .done)
-        #expect(bench.replies[tooLarge] == .failed(.tooLarge(bytes: AgentEvent.maxBytes + 1)))
-        #expect(bench.core.record.turn != nil)
+        let plan = ProposedPlan(
+            path: "plan.md", markdown: String(repeating: "x", count: AgentEvent.maxBytes / 2), persona: "main")
+        let call = bench.call(.plan(plan, call: "c"))
+        guard case .failed(.tooLarge) = bench.replies[call] else {
+            Issue.record("\(String(describing: bench.replies[call]))")
+            return
+        }
+        #expect(bench.core.desk.open.isEmpty)
     }
 
     // MARK: - Guidance

@@ -12,12 +12,14 @@ extension SessionRegistry {
 
     // MARK: - Lists
 
-    /// More lines fit neither a screen nor a frame.
+    /// More lines fit neither a screen nor a frame. A line is 500 bytes long when it names no files.
     private static let maxListed = 4_096
+    private static let maxListBytes = 2 << 20
 
     /// - Parameter isNative: stock clients do not see sessions in which nothing was said (spec/mew-wire.md §4.11).
     private func sessionList(isNative: Bool) -> DaemonMessage.SessionList {
         let known = Set(groups.map(\.id))
+        var bytes = 0
         let lines = listings.values
             .filter { isNative || $0.firstMessage != nil }
             .sorted {
@@ -31,7 +33,11 @@ extension SessionRegistry {
                 if let group = line.groupID, !known.contains(group) { line.groupID = nil }
                 return line
             }
-        return DaemonMessage.SessionList(sessions: lines)
+            .prefix { line in
+                bytes += line.encoded().count
+                return bytes <= Self.maxListBytes
+            }
+        return DaemonMessage.SessionList(sessions: Array(lines))
     }
 
     var groupList: DaemonMessage.GroupList {

@@ -43,8 +43,7 @@ extension SessionCore {
                         asOfSequence: journal.head, historyID: record.history)), to: request)
             return
         }
-        // The store must know the messages as they are now.
-        mustWriteMessages = true
+        if transcript.hasChanges(before: page.before) { mustWriteMessages = true }
         step.effects.append(
             .loadPage(
                 PageRequest(
