@@ -37,9 +37,15 @@ struct Mew {
             } catch {
                 fail(error)
             }
+            let signals = runtime.signals
+            signals.beforeEnd { await runtime.end() }
             let program = CommandLineProgram(
-                commands: CommandList.all, environment: environment(), directory: currentDirectory(), runtime: runtime)
+                commands: CommandList.all, environment: environment(), directory: currentDirectory(), runtime: runtime,
+                standard: SinkUntilSignal(sink: DescriptorSink.standardOutput, signals: signals),
+                errors: SinkUntilSignal(sink: DescriptorSink.standardError, signals: signals))
             let code = await program.run(words)
+            // A signal ends the process by itself, once its goodbyes have left.
+            guard signals.fatal == nil else { return }
             await runtime.end()
             exit(code.rawValue)
         }

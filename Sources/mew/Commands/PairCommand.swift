@@ -224,6 +224,7 @@ struct PairingScreen: Sendable {
                 output.line("Not yours? mew peers revoke \(node.z32)")
                 return .ok
             case .expired:
+                if knocks.first != nil { output.errors.write("\n") }  // below a question that nobody answered
                 throw CommandFailure(
                     .timedOut, "the time is over and the code is dead; nobody was let in",
                     hint: "Run 'mew pair' again.")

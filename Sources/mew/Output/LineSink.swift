@@ -38,7 +38,7 @@ struct DescriptorSink: LineSink {
     private func gaveUp(_ error: Int32) {
         guard descriptor == Self.standardOutput.descriptor else { return }
         // Whoever read our output has enough (`mew watch | head`): what a shell reports for a process that died of SIGPIPE.
-        if error == EPIPE { exit(128 + SIGPIPE) }
+        if error == EPIPE { exit(Signal(number: SIGPIPE).exitStatus) }
         let failure = CommandFailure(
             .internal, "could not write to standard output: \(SystemError(errno: error, doing: "").reason)",
             hint: "Send it somewhere else.")

@@ -120,6 +120,13 @@ enum ErrorTable {
                 "could not pair: desk is not waiting for a new device. Run 'mew pair' there, and 'mew add' within "
                     + "its 120 s."),
             .init(
+                "window expired while a person was to compare digits", .windowClosed,
+                "could not pair: the pairing window is closed; run mew pair again."),
+            .init(
+                "refused by the person at the daemon", .unauthorized,
+                "could not pair: the person at the daemon refused this device. Run 'mew pair' there again and "
+                    + "use the new payload."),
+            .init(
                 "code of an earlier window", .unauthorized,
                 "could not pair: this pairing code is not valid; run mew pair again and use the new one."),
             .init(

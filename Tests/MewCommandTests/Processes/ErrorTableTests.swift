@@ -1,5 +1,6 @@
 import Glibc
 import MewIdentity
+import MewLoop
 import MewTestSupport
 import MewWire
 import Testing
@@ -86,8 +87,40 @@ struct ErrorTableTests {
             "not the device that --expect names", phone, "add", daemon.node, "--addr", daemon.address)
         meant.signal(SIGINT)
         #expect(await meant.exit == ExitCode.timedOut.rawValue)
+        try await knocks(play, daemon, phone)
         await daemon.stop()
         play.end()
+    }
+
+    /// Without the code, while a person sits at the daemon's terminal.
+    private func knocks(_ play: ErrorPlay, _ daemon: RealDaemon, _ phone: RealMachine) async throws {
+        let keyboard = try Pipe()
+        var screen = try daemon.machine.startOnTerminal(["pair", "--no-qr"], keyboard: keyboard.reader)
+        let refused = try await knock(phone, daemon, screen)
+        #expect(keyboard.writer.write(Array("n\n".utf8)))
+        await play.expect("refused by the person at the daemon", refused)
+        let left = try await knock(phone, daemon, screen)
+        left.signal(SIGINT)
+        #expect(await left.exit == 128 + SIGINT && left.err.text.isEmpty)
+        #expect(await screen.out.line(containing: "(it left)") != nil, "a goodbye was said")
+        screen.signal(SIGTERM)
+        _ = await screen.exit
+        while try await daemon.machine.run("status").out.contains("window is open") {}
+        screen = try daemon.machine.startOnTerminal(["pair", "--no-qr", "--timeout", "3"], keyboard: keyboard.reader)
+        await play.expect(
+            "window expired while a person was to compare digits", try await knock(phone, daemon, screen))
+        #expect(await screen.exit == ExitCode.timedOut.rawValue)
+        #expect(screen.out.lines.last?.hasPrefix("mew: the time is over") == true, "on a line of its own")
+    }
+
+    /// Returns when the screen shows the digits of the device.
+    private func knock(_ phone: RealMachine, _ daemon: RealDaemon, _ screen: RealProcess) async throws -> RealProcess {
+        #expect(await screen.out.line(containing: "Waiting.") != nil, "\(screen.out.text)")
+        let add = try phone.start(["add", daemon.node, "--addr", daemon.address, "--json"])
+        let line = try #require(await add.out.line(containing: "digits"), "\(add.err.text)")
+        let digits = try #require(try JSON(parsing: line)["digits"]?.asString)
+        #expect(await screen.out.line(containing: "\(digits.prefix(3)) \(digits.suffix(3))") != nil)
+        return add
     }
 
     @Test("reaching a daemon: unpaired, revoked, scope, down")

@@ -1,4 +1,5 @@
 import Glibc
+import MewLoop
 import MewTestSupport
 import MewWire
 import Testing
@@ -52,6 +53,14 @@ struct RealMachine: Sendable {
         var outLines: [String] { out.split(separator: "\n").map(String.init) }
         var errLines: [String] { err.split(separator: "\n").map(String.init) }
         var objects: [JSON] { outLines.compactMap { try? JSON(parsing: $0) } }
+    }
+
+    /// On a terminal of its own (script(1)): what a person would see is in `out`.
+    func startOnTerminal(_ words: [String], keyboard: Descriptor) throws -> RealProcess {
+        let command = prefix + [try RealProcess.mew, "--home", home] + words
+        return try RealProcess(
+            ["script", "-qec", command.map(shellQuoted).joined(separator: " "), "/dev/null"],
+            environment: RealProcess.usualEnvironment + ["HOME=/", "SHELL=/bin/sh"], input: keyboard.number)
     }
 
     @discardableResult

@@ -106,7 +106,8 @@ final class RealProcess: Sendable {
             for index in entries.indices where entries[index].revents != 0 {
                 let count = read(entries[index].fd, &block, block.count)
                 if count > 0 {
-                    rests[index] += block[..<count]
+                    // A terminal ends lines with CR LF, which Swift takes for one character that is no line break.
+                    rests[index] += block[..<count].filter { $0 != UInt8(ascii: "\r") }
                     let end = rests[index].lastIndex(of: 10).map { $0 + 1 } ?? 0
                     collectors[index].write(String(decoding: rests[index][..<end], as: UTF8.self))
                     rests[index].removeFirst(end)
