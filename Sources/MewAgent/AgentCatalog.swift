@@ -40,7 +40,10 @@ package struct AgentCatalog: Equatable, Sendable {
 
     /// The back ends of all entries, in their order.
     ///
-    /// - Parameters: those of `ShellAgent`.
+    /// - Parameters:
+    ///   - loop: not the network's, see `ShellAgent`.
+    ///   - home: where sessions without a directory work.
+    ///   - environment: `NAME=value` each, for what the agents run.
     package func backends(loop: EventLoop, home: String, environment: [String]) -> [any AgentBackend] {
         entries.map { entry in
             switch entry.kind {

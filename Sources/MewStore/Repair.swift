@@ -100,9 +100,11 @@ struct Repair {
 
     private func exchange(_ fresh: String) throws(StoreError) -> String {
         let aside = freeName()
-        // The write-ahead log belongs to the damaged file: under the new one it would be replayed into it.
-        guard rename(path, aside) == 0 else { throw .readOnly(path: path) }
-        rename(path + "-wal", aside + "-wal")
+        // A second name, where the file system has that: a crash before the exchange must not leave the path without a file,
+        // which would be taken for a first start.
+        guard link(path, aside) == 0 || rename(path, aside) == 0 else { throw .readOnly(path: path) }
+        // The write-ahead log belongs to the damaged file: beside the new one it would be replayed into it.
+        guard rename(path + "-wal", aside + "-wal") == 0 || errno == ENOENT else { throw .readOnly(path: path) }
         remove(path + "-shm")
         guard rename(fresh, path) == 0 else { throw .readOnly(path: path) }
         return aside
