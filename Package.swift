@@ -95,9 +95,9 @@ let testTargets: [Target] = [
     tests("MewIdentityTests", ["MewBase", "MewIdentity"]),
     tests("MewWireTests", ["MewBase", "MewIdentity", "MewWire", "MewTestSupport"]),
     tests("MewSessionTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewSim", "MewTestSupport"]),
-    tests("MewLoopTests", ["MewBase", "MewLoop"]),
+    tests("MewLoopTests", ["MewBase", "MewLoop", "MewSim"]),
     tests("MewSimTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim", "MewSimQUIC"]),
-    tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewTestSupport"]),
+    tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewSim"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests(
         "MewNodeTests",

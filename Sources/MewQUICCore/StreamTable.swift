@@ -8,6 +8,7 @@ final class StreamTable {
     /// The stream whose turn it is, and those that wait for theirs.
     private var current: StreamCore?
     private var sendQueue = RingQueue<StreamCore>()
+    /// How many wait: kept beside the queue, asked for every packet.
     private var waiting = 0
 
     /// Streams that the peer opened and that have ended; credited to the peer once it is authorized.

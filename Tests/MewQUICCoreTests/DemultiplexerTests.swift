@@ -1,5 +1,7 @@
+import CQuic
 import MewBase
 import MewIdentity
+import MewSim
 import Testing
 
 @testable import MewQUICCore
@@ -52,6 +54,58 @@ struct DemultiplexerTests {
         #expect(retired.count == RetiredConnectionIDs.maxCount)
         guard case .unknown = retired.find(LocalConnectionID(value: 0), now: now) else { return expect("unknown") }
         guard case .retired = retired.find(LocalConnectionID(value: 1), now: now) else { return expect("retired") }
+    }
+
+    private func initial(_ id: ForeignConnectionID) -> [UInt8] {
+        let bytes = withUnsafeBytes(of: id.cid.data) { Array($0.prefix(id.byteCount)) }
+        return [0xc0, 0, 0, 0, 1, UInt8(id.byteCount)] + bytes + [0] + Array(repeating: 0, count: 1_200)
+    }
+
+    @Test("a first flight goes to the connection it made; its copies are late for ten seconds after that has ended")
+    func remembersFirstChoices() throws {
+        var demultiplexer = Demultiplexer()
+        let id = ForeignConnectionID(random: SeededEntropy(seed: 1), byteCount: 18)
+        guard case .initial = route(&demultiplexer, initial(id)) else { return expect("a new dialler") }
+        demultiplexer.registerFirstChoice(id, for: slot)
+        guard case .connection(slot) = route(&demultiplexer, initial(id)) else { return expect("the connection") }
+        demultiplexer.retireFirstChoice(id, now: now)
+        let almost = now.advanced(by: .seconds(10) - .nanoseconds(1))
+        guard case .late(nil) = route(&demultiplexer, initial(id), at: almost) else { return expect("late") }
+        guard case .initial = route(&demultiplexer, initial(id), at: now.advanced(by: .seconds(10))) else {
+            return expect("a new dialler")
+        }
+        #expect(demultiplexer.counts.firstChoices == 0)
+    }
+
+    @Test("the memory of first choices is bounded")
+    func boundsFirstChoices() {
+        var demultiplexer = Demultiplexer()
+        let entropy = SeededEntropy(seed: 2)
+        for _ in 0...RetiredConnectionIDs.maxCount {
+            let id = ForeignConnectionID(random: entropy, byteCount: 20)
+            demultiplexer.registerFirstChoice(id, for: slot)
+            demultiplexer.retireFirstChoice(id, now: now)
+        }
+        #expect(demultiplexer.counts.firstChoices == RetiredConnectionIDs.maxCount)
+    }
+
+    @Test("the last 16 bytes find whom a reset would end, among the tokens in use, in packets of 21 bytes and more")
+    func findsResetTarget() throws {
+        var demultiplexer = Demultiplexer()
+        let tokens = try [UInt8(1), 2].map { byte in
+            try #require(Array(repeating: byte, count: 16).withUnsafeBytes { ResetToken($0) })
+        }
+        func target(_ byte: UInt8, size: Int) -> ConnectionSlot? {
+            let packet = Array(repeating: 0x40, count: size - 16) + Array(repeating: byte, count: 16)
+            return packet.withUnsafeBytes { demultiplexer.resetTarget($0)?.slot }
+        }
+        demultiplexer.replaceResetTokens([], with: [tokens[0]], for: slot)
+        #expect(target(1, size: 21) == slot)
+        #expect(target(1, size: 20) == nil)
+        #expect(target(2, size: 21) == nil)
+        demultiplexer.replaceResetTokens([tokens[0]], with: [tokens[1]], for: slot)
+        #expect(target(1, size: 21) == nil)
+        #expect(target(2, size: 43) == slot)
     }
 
     @Test("the first byte tells STUN, QUIC and noise apart")
@@ -173,7 +227,7 @@ struct DeadlineHeapTests {
     @Test("deadlines leave in order of time and then of slot, whatever changed before")
     func ordersDeadlines() {
         var heap = DeadlineHeap()
-        let random = SeededEntropy(seed: 3)
+        var random = SeededGenerator(seed: 3)
         var expected: [Int: Instant] = [:]
         for _ in 0..<2_000 {
             let slot = Int(random.next() % 64)

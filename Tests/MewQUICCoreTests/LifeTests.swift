@@ -1,6 +1,7 @@
 import CQuic
 import MewBase
 import MewIdentity
+import MewSim
 import Testing
 
 @testable import MewQUICCore

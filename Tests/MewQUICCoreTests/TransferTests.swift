@@ -1,12 +1,13 @@
 import MewBase
 import MewQUICCore
+import MewSim
 import Testing
 
 @Suite("Streams over a bad wire")
 struct TransferTests {
     /// One run of the law of the simulated network: up to 5 % loss, reordering, 300 ms round trips, 1280-byte packets.
     private static func run(seed: UInt64, bytes: Int = 64 << 10, streams: Int = 3) throws -> (CorePair, Transfer) {
-        let random = SeededEntropy(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let pair = try CorePair(seed: seed)
         pair.wire.latency = .milliseconds(Int64(1 + random.next() % 100))
         pair.wire.jitter = .milliseconds(Int64(random.next() % 50))
