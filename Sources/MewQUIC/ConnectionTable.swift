@@ -8,7 +8,7 @@ struct ConnectionTable {
         let connection: Connection
         let role: ConnectionCore.Role
         /// Set while the handshake of an incoming connection is in flight.
-        var handshakeSource: AdmissionSource?
+        var handshake: Newcomer?
         /// Complete, and nobody has authorized it yet.
         var isStranger = false
         var isDirty = false
@@ -22,7 +22,7 @@ struct ConnectionTable {
         }
 
         /// Served after the established ones.
-        var isUnauthorized: Bool { role == .server && (handshakeSource != nil || isStranger) }
+        var isUnauthorized: Bool { role == .server && (handshake != nil || isStranger) }
     }
 
     private var entries: [Entry?] = []

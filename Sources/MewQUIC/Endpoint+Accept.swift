@@ -25,21 +25,30 @@ extension Endpoint {
 
     private func consider(_ pending: PendingInitial) {
         pending.bytes.withUnsafeBytes { bytes in
-            // An earlier copy of the same first flight may have made the connection meanwhile.
-            if case .connection(let slot) = demultiplexer.route(bytes, now: loop.now) {
-                deliver(bytes, to: slot, from: pending)
-                return
+            // An earlier copy of the same first flight may have made the connection meanwhile, or even ended it.
+            switch demultiplexer.route(bytes, now: loop.now) {
+            case .connection(let slot): deliver(bytes, to: slot, from: pending)
+            case .initial: answer(bytes, pending)
+            case .late: counters.late += 1
+            case .stranger, .foreignVersion, .stun, .noise: counters.noise += 1
             }
-            guard case .initial(var initial) = InitialPacket.read(bytes) else {
-                counters.noise += 1
-                return
-            }
-            switch verify(&initial, from: pending.arrival) {
-            case .accept:
-                if let slot = admit(initial, from: pending.arrival) { deliver(bytes, to: slot, from: pending) }
-            case .retry: sendRetry(initial, to: pending.arrival)
-            case .drop: counters.initialsDropped += 1
-            }
+        }
+    }
+
+    private func answer(_ bytes: UnsafeRawBufferPointer, _ pending: PendingInitial) {
+        guard case .initial(var initial) = InitialPacket.read(bytes) else {
+            counters.noise += 1
+            return
+        }
+        guard let newcomer = newcomer(&initial, from: pending.arrival) else {
+            counters.initialsDropped += 1
+            return
+        }
+        switch admission.verdict(on: newcomer) {
+        case .accept:
+            if let slot = admit(initial, newcomer, from: pending.arrival) { deliver(bytes, to: slot, from: pending) }
+        case .retry: sendRetry(initial, to: pending.arrival)
+        case .drop: counters.initialsDropped += 1
         }
     }
 
@@ -51,26 +60,18 @@ extension Endpoint {
         }
     }
 
-    /// Checks the Retry token, if there is one, and the limits.
-    private func verify(_ initial: inout InitialPacket, from arrival: Outlet) -> Admission.Verdict {
-        guard case .direct(let address) = arrival.route else {
-            return admission.verdict(on: Self.source(of: arrival), hasProvenAddress: true)
-        }
-        var isProven = false
-        switch statelessPackets.verify(initial, source: address, now: loop.now) {
-        case .absent: break
-        case .invalid: return .drop
-        case .valid(let original):
-            initial.originalDestination = original
-            isProven = true
-        }
-        return admission.verdict(on: Self.source(of: arrival), hasProvenAddress: isProven)
-    }
-
-    private static func source(of arrival: Outlet) -> AdmissionSource {
+    /// Who sent it, after a look at the Retry token, if there is one; nil for a token that is no good here.
+    private func newcomer(_ initial: inout InitialPacket, from arrival: Outlet) -> Newcomer? {
         switch arrival.route {
-        case .direct(let address): AdmissionSource(address)
-        case .carried(let carrier, let peer): .relayed(carrier: carrier.number, sender: peer)
+        case .carried(let carrier, let peer): return Newcomer(carrier: carrier.number, sender: peer)
+        case .direct(let address):
+            switch statelessPackets.verify(initial, source: address, now: loop.now) {
+            case .absent: return Newcomer(address, isProven: false)
+            case .invalid: return nil
+            case .valid(let original):
+                initial.originalDestination = original
+                return Newcomer(address, isProven: true)
+            }
         }
     }
 
@@ -82,7 +83,9 @@ extension Endpoint {
         outlets.send(packet, by: arrival)
     }
 
-    private func admit(_ initial: InitialPacket, from arrival: Outlet) -> ConnectionSlot? {
+    private func admit(
+        _ initial: InitialPacket, _ newcomer: Newcomer, from arrival: Outlet
+    ) -> ConnectionSlot? {
         let routes = RouteTable(listeningOn: arrival)
         let core: ConnectionCore
         do {
@@ -96,11 +99,10 @@ extension Endpoint {
         }
         let slot = table.reserveSlot()
         let connection = start(core, routes: routes, slot: slot)
-        let source = Self.source(of: arrival)
-        table[slot]?.handshakeSource = source
+        table[slot]?.handshake = newcomer
         table[slot]?.firstChoice = initial.destination
         demultiplexer.registerFirstChoice(initial.destination, for: slot)
-        admission.handshakeStarted(from: source)
+        admission.handshakeStarted(by: newcomer)
         connection.assumeIsolated { $0.takeEvents() }
         return slot
     }
@@ -144,9 +146,9 @@ extension Endpoint {
     }
 
     private func handshakeOver(_ slot: ConnectionSlot) {
-        guard let source = table[slot]?.handshakeSource else { return }
-        table[slot]?.handshakeSource = nil
-        admission.handshakeEnded(from: source)
+        guard let newcomer = table[slot]?.handshake else { return }
+        table[slot]?.handshake = nil
+        admission.handshakeEnded(by: newcomer)
     }
 
     func authorized(_ slot: ConnectionSlot) {

@@ -158,44 +158,81 @@ struct DemultiplexerTests {
 
 @Suite("Admission")
 struct AdmissionTests {
-    private func source(_ number: Int) -> AdmissionSource {
-        AdmissionSource(SocketAddress(ipv4: UInt32(number) << 8, port: 1))
+    private func newcomer(_ network: Int, isProven: Bool) -> Newcomer {
+        Newcomer(SocketAddress(ipv4: UInt32(network) << 8, port: 1), isProven: isProven)
     }
 
     @Test("from 64 half-open connections on strangers must prove their address, from 512 on they get no answer")
     func limitsHalfOpen() {
         var admission = Admission()
         for number in 0..<512 {
-            #expect(admission.verdict(on: source(number), hasProvenAddress: false) == (number < 64 ? .accept : .retry))
-            #expect(admission.verdict(on: source(number), hasProvenAddress: true) == .accept)
-            admission.handshakeStarted(from: source(number))
+            let proven = newcomer(number, isProven: true)
+            #expect(admission.verdict(on: newcomer(number, isProven: false)) == (number < 64 ? .accept : .retry))
+            #expect(admission.verdict(on: proven) == .accept)
+            admission.handshakeStarted(by: proven)
         }
-        #expect(admission.verdict(on: source(600), hasProvenAddress: true) == .drop)
-        admission.handshakeEnded(from: source(0))
-        #expect(admission.verdict(on: source(600), hasProvenAddress: true) == .accept)
+        #expect(admission.verdict(on: newcomer(600, isProven: true)) == .drop)
+        admission.handshakeEnded(by: newcomer(0, isProven: true))
+        #expect(admission.verdict(on: newcomer(600, isProven: true)) == .accept)
     }
 
-    @Test("one network has at most eight handshakes in flight")
-    func limitsPerSource() {
+    @Test(
+        "forged packets of one network cost it a round trip, never the way in: the ninth handshake must prove its address"
+    )
+    func forgedHandshakes() {
         var admission = Admission()
-        let inside = AdmissionSource(SocketAddress("192.0.2.1:1")!)
-        let sameNetwork = AdmissionSource(SocketAddress("192.0.2.254:2")!)
-        let otherNetwork = AdmissionSource(SocketAddress("192.0.3.1:1")!)
+        let forged = Newcomer(SocketAddress("192.0.2.1:1")!, isProven: false)
+        let victim = SocketAddress("192.0.2.254:2")!
         for _ in 0..<8 {
-            #expect(admission.verdict(on: sameNetwork, hasProvenAddress: false) == .accept)
-            admission.handshakeStarted(from: inside)
+            #expect(admission.verdict(on: Newcomer(victim, isProven: false)) == .accept)
+            admission.handshakeStarted(by: forged)
         }
-        #expect(admission.verdict(on: sameNetwork, hasProvenAddress: true) == .drop)
-        #expect(admission.verdict(on: otherNetwork, hasProvenAddress: false) == .accept)
-        admission.handshakeEnded(from: inside)
-        #expect(admission.verdict(on: sameNetwork, hasProvenAddress: false) == .accept)
+        #expect(admission.verdict(on: Newcomer(victim, isProven: false)) == .retry)
+        #expect(admission.verdict(on: Newcomer(victim, isProven: true)) == .accept)
+        #expect(admission.verdict(on: Newcomer(SocketAddress("192.0.3.1:1")!, isProven: false)) == .accept)
+        admission.handshakeEnded(by: forged)
+        #expect(admission.verdict(on: Newcomer(victim, isProven: false)) == .accept)
+    }
+
+    @Test(
+        "one proven address has eight handshakes in flight, its network thirty-two",
+        arguments: ["192.0.2.", "2001:db8::"])
+    func provenHandshakes(_ prefix: String) {
+        var admission = Admission()
+        func host(_ number: Int) -> Newcomer {
+            let text = prefix.contains(":") ? "[\(prefix)\(number)]:9" : "\(prefix)\(number):9"
+            return Newcomer(SocketAddress(text)!, isProven: true)
+        }
+        for number in 1...4 {
+            for _ in 0..<8 {
+                #expect(admission.verdict(on: host(number)) == .accept)
+                admission.handshakeStarted(by: host(number))
+            }
+            #expect(admission.verdict(on: host(number)) == .drop)
+        }
+        #expect(admission.verdict(on: host(5)) == .drop)
+        admission.handshakeEnded(by: host(1))
+        #expect(admission.verdict(on: host(5)) == .accept)
+        #expect(admission.verdict(on: host(2)) == .drop)
+    }
+
+    @Test("one sender behind a relay has eight handshakes in flight; it is never asked to prove an address")
+    func relayedHandshakes() {
+        var admission = Admission()
+        for _ in 0..<8 {
+            #expect(admission.verdict(on: Newcomer(carrier: 1, sender: 1)) == .accept)
+            admission.handshakeStarted(by: Newcomer(carrier: 1, sender: 1))
+        }
+        #expect(admission.verdict(on: Newcomer(carrier: 1, sender: 1)) == .drop)
+        #expect(admission.verdict(on: Newcomer(carrier: 1, sender: 2)) == .accept)
+        #expect(admission.verdict(on: Newcomer(carrier: 2, sender: 1)) == .accept)
     }
 
     @Test("an IPv6 network is a /56")
     func groupsIPv6() {
-        let first = AdmissionSource(SocketAddress("[2001:db8:0:12ff::1]:1")!)
-        #expect(first == AdmissionSource(SocketAddress("[2001:db8:0:1200::2]:2")!))
-        #expect(first != AdmissionSource(SocketAddress("[2001:db8:0:1300::1]:1")!))
+        let first = Newcomer(SocketAddress("[2001:db8:0:12ff::1]:1")!, isProven: false)
+        #expect(first == Newcomer(SocketAddress("[2001:db8:0:1200::2]:2")!, isProven: false))
+        #expect(first != Newcomer(SocketAddress("[2001:db8:0:1300::1]:1")!, isProven: false))
     }
 
     @Test("32 strangers wait ten seconds, 32 more one second, the next is refused")
