@@ -119,6 +119,7 @@ extension Connection {
         guard let record = streams.removeValue(forKey: id), let core else { return }
         core.stop(record.stream, code: 0)
         if record.stream.sending == .open { core.reset(record.stream, code: 0) }
+        core.release(record.stream)
         touched()
     }
 }
