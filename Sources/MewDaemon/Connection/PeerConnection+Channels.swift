@@ -50,7 +50,7 @@ extension PeerConnection {
         return .hello(
             .init(
                 name: hello.deviceName.printableName, code: code, codeIsLive: await daemon.accepts(code),
-                capabilities: hello.capabilities ?? []))
+                capabilities: Admission.mandatoryCapabilities.filter((hello.capabilities ?? []).contains)))
     }
 
     // MARK: Session channels
@@ -104,6 +104,10 @@ extension PeerConnection {
         while let frame = await client.next() {
             do throws(ChannelError) {
                 try await channel.send(frame)
+            } catch .tooLarge(let bytes) {
+                // Ours to prevent; but one frame that no peer would take must not cost it all the others.
+                daemon.note(
+                    .error, "frame_too_large", "a message of \(bytes) bytes fits no frame and is left out", of: self)
             } catch {
                 // The reader learns the same and ends; what is still queued has nobody to read it.
                 return client.end()
