@@ -6,7 +6,7 @@ import Testing
 
 @testable import MewClient
 
-@Suite("The connection to a daemon")
+@Suite("The connection to a daemon", .timeLimit(.minutes(1)))
 struct ConnectionTests {
     @Test("hello, ready, and the pong's version is kept", arguments: [ApplicationProtocol.native, .stock])
     func hello(applicationProtocol: ApplicationProtocol) async throws {

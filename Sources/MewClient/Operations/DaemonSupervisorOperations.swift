@@ -111,7 +111,7 @@ extension DaemonSupervisor {
         }
         view.operations[operation.id] = operation
         ownOperations.insert(operation.id)
-        await publish(.operation(operation))
+        publish(operation)
         return operation
     }
 
@@ -133,7 +133,7 @@ extension DaemonSupervisor {
                 Diagnostic(
                     .warning, "client", "operation_not_saved", "how far an operation got was not saved: \(error)"))
         }
-        await publish(.operation(operation))
+        publish(operation)
     }
 
     // MARK: - Receipts
