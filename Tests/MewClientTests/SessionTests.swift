@@ -339,6 +339,19 @@ struct SessionTests {
         }
     }
 
+    @Test("a reader that has left an unread feed behind does not keep the client from ending")
+    func unreadFeed() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            _ = await stage.supervisor.subscribe(capacity: 1)
+            stage.daemon.breakLinks()
+            try await feed.phase { if case .waiting = $0 { true } else { false } }
+        }
+    }
+
     @Test("a reader that is slow misses nothing when the attempt that told it is replaced")
     func slowReader() async throws {
         let stage = Stage()

@@ -101,6 +101,8 @@ public actor DaemonSupervisor {
         isStopped = true
         connection?.jobs.finish()
         interruptions.offerNow(.stop)
+        // Nothing more is told, and `run` must not wait for a reader that has left.
+        for feed in feeds.values { feed.finish() }
     }
 
     // MARK: - Life

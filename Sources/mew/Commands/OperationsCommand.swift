@@ -67,25 +67,27 @@ extension Command {
         }
     }
 
-    /// A drop that only forgot would leave a late original free to run.
+    /// A drop that only forgot would leave a late original free to run. Tells how it stands at the daemon: it may have been done.
     private static func drop(
         _ operation: MewClient.Operation, _ command: ClientCommand, _ target: ClientCommand.Target
     ) async throws(CommandFailure) {
+        var operation = operation
         if operation.state == .unknown || operation.state == .sending {
             do throws(CommandFailure) {
-                _ = try await ask([operation], settle: true, command, target)
+                operation = try await ask([operation], settle: true, command, target).first ?? operation
             } catch {
                 // A stock daemon keeps no receipts: there is nothing to settle, and nobody who could tell.
                 guard error.code == .unknownType else { throw error }
             }
         }
         do throws(ClientStoreError) {
-            try await command.store.update { records throws(ClientStoreError) in _ = records.drop(operation.id) }
+            let id = operation.id
+            try await command.store.update { records throws(ClientStoreError) in _ = records.drop(id) }
         } catch {
             throw CommandFailure(error, doing: "drop the operation")
         }
         command.context.output.json(row(operation, target.name))
-        command.context.output.line("Dropped.")
+        command.context.output.line("Dropped (\(words(operation.state))).")
     }
 
     private static func ask(

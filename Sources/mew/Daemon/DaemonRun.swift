@@ -48,6 +48,8 @@ struct DaemonRun: Sendable {
         }
         defer { loops.stop() }
         let program = try await start(loops)
+        // Before anybody is told that it runs: who reads that may end it at once.
+        listen(program)
         let result = await withTaskGroup(of: Result<ExitCode, CommandFailure>?.self) { group in
             group.addTask {
                 await program.run()
@@ -61,7 +63,6 @@ struct DaemonRun: Sendable {
                     return .failure(error)
                 }
             }
-            listen(program)
             var result: Result<ExitCode, CommandFailure>?
             for await next in group { result = result ?? next }
             context.runtime.signals.listen(nil)

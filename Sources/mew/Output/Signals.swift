@@ -22,7 +22,7 @@ final class Signals: Sendable {
     private let state = Mutex(State())
     private let loop: EventLoop?
 
-    /// Takes no signals by itself.
+    /// For tests: takes no signals by itself and ends no process.
     init() {
         loop = nil
     }
@@ -36,6 +36,9 @@ final class Signals: Sendable {
     func listen(_ handler: (@Sendable (Signal) -> Void)?) {
         state.withLock { $0.listener = handler }
     }
+
+    /// Somebody listens.
+    var isHeard: Bool { state.withLock { $0.listener != nil } }
 
     /// What is done before the process ends of a signal that nobody listens for.
     func beforeEnd(_ farewell: @escaping @Sendable () async -> Void) {
@@ -51,7 +54,8 @@ final class Signals: Sendable {
             defer { state.fatal = state.fatal ?? signal }
             return state.fatal == nil ? state.farewell : nil
         }
-        guard let loop, let farewell else { exit(signal.exitStatus) }
+        guard let loop else { return }
+        guard let farewell else { exit(signal.exitStatus) }
         loop.spawn {
             await farewell()
             exit(signal.exitStatus)
