@@ -37,7 +37,8 @@ extension ConnectionCore {
     package func expire(now: Instant) {
         guard closure == nil, pendingClose == nil else { return }
         let status = ngtcp2_conn_handle_expiry(connection, timestamp(now))
-        if status != 0 { failed(status) }
+        // A new path that did not answer in time is given up for the one before.
+        if status != 0 { failed(status) } else if mayHaveMoved { notePath() }
     }
 
     func receivedReset() {

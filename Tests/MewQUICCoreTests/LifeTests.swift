@@ -302,6 +302,26 @@ struct LifeTests {
         #expect(pair.server?.path.remote == CorePair.clientAddress)
     }
 
+    @Test(
+        "a listener whose peer's new address does not answer is back on the old path at once, not with the next packet")
+    func fallsBack() throws {
+        let pair = try established()
+        let server = try #require(pair.server)
+        pair.clientAddressSeen = SocketAddress(ipv4: 0x0a00_0909, port: 2_000)
+        let stream = try #require(try pair.client.openStream(.bidirectional))
+        _ = try pair.client.write([1], to: stream)
+        try pair.run(limit: .seconds(1)) { server.path.remote == pair.clientAddressSeen }
+        #expect(server.path.remote == pair.clientAddressSeen)
+        pair.wire.isCut = true
+        var failed = false
+        pair.onEvent = { side, event in
+            if case .pathValidated(_, succeeded: false) = event, side == .server { failed = true }
+        }
+        try pair.run(limit: .seconds(20)) { failed }
+        #expect(failed)
+        #expect(server.path.remote == CorePair.clientAddress)
+    }
+
     @Test("a reset is accepted only for the ID in use, and not within 3 PTO of a migration")
     func acceptsResets() throws {
         let pair = try established()

@@ -31,7 +31,8 @@ final class Transfer {
         self.pair = pair
         streamCount = streams
         byteCount = bytes
-        pair.onEvent = { [unowned self] side, event in handle(side, event) }
+        // Held by the pair, which outlives us: its last steps still come here.
+        pair.onEvent = { side, event in self.handle(side, event) }
     }
 
     var isComplete: Bool {

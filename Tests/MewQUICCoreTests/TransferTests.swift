@@ -44,6 +44,21 @@ struct TransferTests {
         #expect(transfer.mismatches == 0)
     }
 
+    @Test("a large transfer leaves every other stream its turn")
+    func sharesTheWire() throws {
+        let pair = try CorePair()
+        try #require(try pair.run { pair.isEstablished && pair.client.isConfirmed })
+        let large = try #require(try pair.client.openStream(.bidirectional))
+        let written = try pair.client.write([UInt8](repeating: 1, count: 200_000), to: large)
+        #expect(written == 200_000)
+        let small = try #require(try pair.client.openStream(.bidirectional))
+        _ = try pair.client.write([UInt8](repeating: 2, count: 1_000), to: small)
+        var opened: [StreamCore] { pair.events[.server]?.opened ?? [] }
+        try pair.run { opened.contains { $0.id == small.id && $0.unreadBytes == 1_000 } }
+        // What both sent in one window, and not the whole of the large one.
+        #expect(try #require(opened.first { $0.id == large.id }).unreadBytes < 50_000)
+    }
+
     @Test("a reader that stops stops the writer, and nothing is lost when it goes on")
     func backPressure() throws {
         let configuration = TransportConfiguration()
