@@ -353,7 +353,7 @@ struct CommandTests {
             #expect(result.exit == exit, "\(outcome): \(result.err.text)")
             #expect(result.objects.first?["outcome"] == .string(outcome.rawValue))
             if outcome == .tooLate {
-                #expect(result.err.text.contains("too late: answered by phone: allow_once"))
+                #expect(result.err.text.contains("too late: answered by phone: once"))
                 #expect(result.objects.first?["by"]?["name"] == "phone")
             }
         }

@@ -1,5 +1,5 @@
 import MewBase
-import MewSession
+@testable import MewSession
 import MewTestSupport
 import MewWire
 import Testing
@@ -245,7 +245,7 @@ struct TurnTests {
             ])
         let row = try #require(bench.world.sessions[CoreBench.session]?.messages.last)
         let stored = try #require(SessionCore.message(in: row))
-        #expect(stored.parts[0].content.toolCall?.state.phase == .error("aborted"))
+        #expect(stored.parts[0].content.toolCall?.state.phase == .error("aborted\nx"))
     }
 
     @Test("what an agent says after its turn is over is not taken")
@@ -396,6 +396,37 @@ struct TurnTests {
         #expect(bench.takeReceipts().last?.result == .interrupted)
         bench.crash()
         #expect(bench.startedTurns.map(\.text) == ["one", "two"])
+    }
+
+    @Test("what a call has printed stays in the history when its turn is interrupted, the end of it when it is long")
+    func interruptedOutput() throws {
+        for (size, isCut) in [
+            (SessionCore.interruptedOutputBytes, false), (SessionCore.interruptedOutputBytes + 1, true),
+        ] {
+            var bench = CoreBench()
+            let client = bench.attach(isNew: true)
+            bench.send(text("one"), from: client)
+            let part = Part(
+                id: PartID(ULID(high: 4, low: 3)), messageID: MessageID(ULID(high: 4, low: 1)),
+                session: ULID(high: 0, low: 0),
+                content: .toolCall(
+                    .init(
+                        toolName: "bash", callID: "c1",
+                        state: .init(input: [:], phase: .running(output: ""), time: ToolTime(start: bench.wall)))))
+            bench.emit(.provider(.partStart(part)))
+            bench.emit(.toolProgress("c1", chunk: String(repeating: "x", count: size - 3)))
+            bench.emit(.toolProgress("c1", chunk: "end"))
+            bench.handle(.shutDown)
+            let row = try #require(bench.world.sessions[CoreBench.session]?.messages.last)
+            let stored = try #require(SessionCore.message(in: row)?.parts.first)
+            guard case .toolCall(let call) = stored.content, case .error(let error) = call.state.phase else {
+                Issue.record("the call is not closed: \(stored)")
+                continue
+            }
+            #expect(error.hasPrefix(SessionCore.stopNote + (isCut ? "\n…x" : "\nx")))
+            #expect(error.hasSuffix("xend"))
+            #expect(error.utf8.count <= SessionCore.stopNote.utf8.count + 1 + SessionCore.interruptedOutputBytes)
+        }
     }
 
     @Test("a revoked device's waiting prompts are refused; others run")

@@ -260,6 +260,7 @@ extension LinkClosure {
     var sentence: String {
         switch self {
         case .local(let code): "we closed with code \(code.rawValue)"
+        case .peer(.done, ""): "the peer ended the connection"
         case .peer(let code, let reason): "the peer closed with code \(code.rawValue) (\(reason.printable(limit: 120)))"
         case .idle: "nothing was heard any more"
         case .reset: "the peer had lost the connection"

@@ -17,7 +17,7 @@ extension Command {
                 + "node ID both screens show the same six digits, and somebody there has to confirm them.",
             "Exit: 0 paired, 2 bad payload, 3 no window is open there, 4 refused, 5 out of reach.",
         ],
-        examples: ["mew add 'mew001:{…}' --name laptop", "mew add NODEID --addr 192.0.2.7:4433"]
+        examples: ["mew add 'mew001:{…}' --name desk", "mew add NODEID --addr 192.0.2.7:4433"]
     ) { invocation async throws(CommandFailure) in
         let payload = try parse(invocation.arguments.all(payload).joined(separator: " "))
         let command = try await ClientCommand.open(invocation.context)
@@ -34,8 +34,14 @@ extension Command {
         ])
         invocation.context.output.line(
             "Paired with \(added.name)\(added.scope.map { " (scope \($0.rawValue))" } ?? "").")
-        invocation.context.output.line("Try: mew prompt \(shellQuoted(added.name)) 'uname -a'")
+        invocation.context.output.line("Try: \(suggestion(added.name, added.scope))")
         return .ok
+    }
+
+    /// Something that the scope allows: a new session needs control.
+    private static func suggestion(_ daemon: String, _ scope: Scope?) -> String {
+        let name = shellQuoted(daemon)
+        return scope == nil || scope == .control ? "mew prompt \(name) 'uname -a'" : "mew sessions \(name)"
     }
 
     private static func parse(_ text: String) throws(CommandFailure) -> PairingPayload {

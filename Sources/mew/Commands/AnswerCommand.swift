@@ -29,7 +29,7 @@ extension Command {
                 + "digest or without an answer the question is shown and asked, which needs a terminal.",
             "Exit: 0 settled, 6 too late, not what was shown, or unknown.",
         ],
-        examples: ["mew answer laptop 7F3K-a1b2c3 once"]
+        examples: ["mew answer desk 7F3K-a1b2c3 once"]
     ) { invocation async throws(CommandFailure) in
         let handle = RequestHandle(try invocation.required(request), digest: invocation[digest])
         let words = invocation.arguments.all(words)

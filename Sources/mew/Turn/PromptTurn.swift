@@ -141,7 +141,7 @@ struct PromptTurn {
             isReady = true
         case .waiting(_, let trouble):
             if isReady {
-                note("the connection is lost (\(ClientError(trouble).message)); the turn goes on there")
+                note("the connection is lost (\(ClientError(trouble).message)); trying again")
                 await screen.schedule(.linkPatience, after: Self.linkPatience)
             }
             isReady = false

@@ -106,13 +106,18 @@ struct EveryoneWords {
             case .sessionAttentionChanged(let change) where change.pendingPermissions + change.pendingQuestions > 0:
                 "\(Self.name(change.sessionID)) needs you"
             case .sessionAlert(let alert):
-                "\(alert.title.printable(limit: 80)): \(alert.kind.words)"
+                "\(Self.name(alert)): \(alert.kind.words)"
                     + (alert.detail.map { " (\($0.printable(limit: 80)))" } ?? "")
             case .daemonState(let state):
                 state.isSaving
                     ? "saving works again" : "nothing is being saved: \(state.reason?.printable(limit: 200) ?? "")"
             default: nil
             }
+    }
+
+    /// Its title; a session without one is told as its ID.
+    private static func name(_ alert: DaemonMessage.SessionAlert) -> String {
+        alert.title == alert.sessionID.text ? name(alert.sessionID) : alert.title.printable(limit: 80)
     }
 
     private static func name(_ id: SessionID) -> String {
