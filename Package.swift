@@ -118,7 +118,8 @@ let testTargets: [Target] = [
     tests(
         "MewDaemonTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewHost", "MewStore",
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUICCore", "MewQUIC", "MewNode",
+            "MewHost", "MewStore",
             "MewAgent", "MewDaemon", "MewClient", "MewSim", "MewTestSupport",
         ]),
     tests("MewClientTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewClient", "MewTestSupport"]),

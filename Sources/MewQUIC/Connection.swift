@@ -91,6 +91,12 @@ package actor Connection {
         touched()
     }
 
+    /// Listener: the peer's key is known, so that it is no stranger any more: it has no time limit and takes no stranger's
+    /// place. It stays restricted. Idempotent.
+    package func recognize() {
+        endpoint?.assumeIsolated { $0.authorized(slot) }
+    }
+
     /// Listener: the peer has said who it is and waits for a decision that may take longer than a stranger has. It stays
     /// restricted. Idempotent.
     package func keepWaiting() {

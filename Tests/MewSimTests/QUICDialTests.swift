@@ -237,4 +237,25 @@ struct QUICDialTests {
             #expect(failure.value == .endpointClosed)
         }
     }
+
+    @Test("a peer whose key is known takes no stranger's place, and stays restricted until it is authorized")
+    func recognized() throws {
+        try withSimWorld(seed: 10) { world in
+            let server = try QUICNode(world, "server", key: 1) {
+                ($0.admission.strangers, $0.admission.provisional) = (1, 0)
+            }
+            let endpoint = server.endpoint
+            server.node.loop.spawn { while let peer = await endpoint.accept() { await peer.recognize() } }
+            for number in UInt8(0)..<3 {
+                let client = try QUICNode(world, "client \(number)", key: 10 + number, accepts: [])
+                #expect(try dial(world, client, server.secret.node, [server.address]).peer == server.secret.node)
+                try world.run(for: .seconds(1))
+            }
+            try world.run(for: .seconds(15))
+            let gauges = try world.run(on: server.node) { await endpoint.gauges }
+            #expect(gauges.connections == 3)
+            #expect(gauges.strangers == 0)
+            #expect(gauges.counters.strangersRefused == 0)
+        }
+    }
 }

@@ -63,6 +63,11 @@ extension PeerConnection {
         guard sessionChannels <= Self.maxSessionChannels else {
             return await close(.protocolViolation, "more than \(Self.maxSessionChannels) channels are open")
         }
+        let allowance = await daemon.allowance(of: device.node)
+        guard allowance.openChannel() else {
+            return await close(.protocolViolation, "this device has too many channels open")
+        }
+        defer { allowance.closeChannel() }
         let client = await daemon.client(.session, of: device)
         await withDiscardingTaskGroup { group in
             group.addTask {
@@ -96,11 +101,21 @@ extension PeerConnection {
 
     private func refuse(_ channel: any MessageChannel, _ sentence: String) async {
         daemon.note(.warning, "framing_violation", "a channel broke the framing rules: \(sentence)", of: self)
-        await channel.reset(code: FramingCode.violation)
+        switch link.applicationProtocol {
+        case .native: await channel.reset(code: FramingCode.violation)
+        // The channel has said why in its own words, which a reset would take back, and there will be no other channel.
+        case .stock: await close(.protocolViolation, sentence, hasLastWords: true)
+        }
     }
 
     /// Ends with the client's queue or with the channel.
     private func send(from client: SessionClient, to channel: any MessageChannel) async {
+        await sendAll(from: client, to: channel)
+        guard client.isOverdrawn else { return }
+        await close(.protocolViolation, "too much waits for this device, and it does not read")
+    }
+
+    private func sendAll(from client: SessionClient, to channel: any MessageChannel) async {
         while let frame = await client.next() {
             do throws(ChannelError) {
                 try await channel.send(frame)

@@ -88,6 +88,7 @@ actor PeerConnection {
 
     /// Returns when the link is gone and everything that served it has ended.
     func run() async {
+        if !isStranger { await link.recognize() }
         await withDiscardingTaskGroup { group in
             group.addTask { await self.handleEvents() }
             group.addTask { await self.acceptChannels() }
@@ -200,7 +201,7 @@ actor PeerConnection {
         let client = await daemon.client(link.applicationProtocol == .native ? .control : .stock, of: device)
         self.device = device
         control = client
-        await link.authorize()
+        await link.authorize(charging: daemon.allowance(of: node).bytes)
         // Before anything that goes to everybody.
         if answerHello { sendReady() }
         await daemon.sessions.add(client)
