@@ -53,6 +53,9 @@ final class StreamTable {
         }
     }
 
+    /// A stream may have something to send; it was not looked at since it sent, or the burst was over before.
+    var hasSender: Bool { current != nil || waiting > 0 }
+
     /// The stream whose turn it is; those that have nothing to send or may not send fall out.
     func nextSender() -> StreamCore? {
         while let stream = current ?? takeNext() {
