@@ -65,7 +65,8 @@ extension ConnectionCore {
         return count
     }
 
-    private func room(in stream: StreamCore) -> Int {
+    /// How much `write` takes now.
+    package func room(in stream: StreamCore) -> Int {
         max(
             0,
             min(

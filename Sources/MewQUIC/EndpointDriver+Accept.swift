@@ -4,18 +4,7 @@ internal import MewQUICCore
 
 // Incoming connections: who may start a handshake, who may stay, and what the endpoint keeps about each.
 
-extension Endpoint {
-    /// The next peer whose handshake is complete; nil once the endpoint is closed or the task is cancelled.
-    ///
-    /// The peer is restricted until the owner calls `authorize` on the connection, and is dropped when nobody does in time.
-    package func accept() async -> Connection? {
-        while true {
-            if !incoming.isEmpty { return incoming.removeFirst() }
-            if isClosing || Task.isCancelled { return nil }
-            await wait(in: acceptors, unless: { !incoming.isEmpty || isClosing })
-        }
-    }
-
+extension EndpointDriver {
     func acceptInitials() {
         guard !initials.isEmpty else { return }
         let waiting = initials
@@ -27,7 +16,7 @@ extension Endpoint {
         pending.bytes.withUnsafeBytes { bytes in
             // An earlier copy of the same first flight may have made the connection meanwhile, or even ended it.
             switch demultiplexer.route(bytes, now: loop.now) {
-            case .connection(let slot): deliver(bytes, to: slot, from: pending)
+            case .connection(let slot): deliver(bytes, to: table[slot], from: pending)
             case .initial: answer(bytes, pending)
             case .late: counters.late += 1
             case .stranger, .foreignVersion, .stun, .noise: counters.noise += 1
@@ -46,18 +35,17 @@ extension Endpoint {
         }
         switch admission.verdict(on: newcomer) {
         case .accept:
-            if let slot = admit(initial, newcomer, from: pending.arrival) { deliver(bytes, to: slot, from: pending) }
+            deliver(bytes, to: admit(initial, newcomer, from: pending.arrival), from: pending)
         case .retry: sendRetry(initial, to: pending.arrival)
         case .drop: counters.initialsDropped += 1
         }
     }
 
-    private func deliver(_ bytes: UnsafeRawBufferPointer, to slot: ConnectionSlot, from pending: PendingInitial) {
-        guard let connection = table[slot]?.connection else { return }
-        let packet = LoopBound(bytes)
-        connection.assumeIsolated {
-            $0.input(packet, segmentSize: packet.value.count, from: pending.arrival, ecn: pending.ecn)
-        }
+    private func deliver(
+        _ bytes: UnsafeRawBufferPointer, to connection: ConnectionDriver?, from pending: PendingInitial
+    ) {
+        connection?.input(
+            bytes, segmentSize: bytes.count, from: pending.arrival, ecn: pending.ecn, now: loop.now)
     }
 
     /// Who sent it, after a look at the Retry token, if there is one; nil for a token that is no good here.
@@ -85,7 +73,7 @@ extension Endpoint {
 
     private func admit(
         _ initial: InitialPacket, _ newcomer: Newcomer, from arrival: Outlet
-    ) -> ConnectionSlot? {
+    ) -> ConnectionDriver? {
         let routes = RouteTable(listeningOn: arrival)
         let core: ConnectionCore
         do {
@@ -97,21 +85,19 @@ extension Endpoint {
             report(.warning, "accept_failed", "an incoming connection could not be set up: \(error)")
             return nil
         }
-        let slot = table.reserveSlot()
-        let connection = start(core, routes: routes, slot: slot)
-        table[slot]?.handshake = newcomer
-        table[slot]?.firstChoice = initial.destination
-        demultiplexer.registerFirstChoice(initial.destination, for: slot)
+        let connection = start(core, routes: routes)
+        connection.standing.handshake = newcomer
+        connection.standing.firstChoice = initial.destination
+        demultiplexer.registerFirstChoice(initial.destination, for: connection.slot)
         admission.handshakeStarted(by: newcomer)
-        connection.assumeIsolated { $0.takeEvents() }
-        return slot
+        connection.takeEvents()
+        return connection
     }
 
-    /// Makes the actor around a core and puts it into the table.
-    func start(_ core: ConnectionCore, routes: RouteTable, slot: ConnectionSlot) -> Connection {
-        let connection = Connection(
-            LoopBound(core), routes: LoopBound(routes), outlets: LoopBound(outlets), slot: slot, endpoint: self)
-        table.insert(connection, at: slot)
+    /// Makes the driver around a core and puts it into the table.
+    func start(_ core: ConnectionCore, routes: RouteTable) -> ConnectionDriver {
+        let connection = ConnectionDriver(core, routes: routes, slot: table.reserveSlot(), of: self)
+        table.insert(connection)
         return connection
     }
 
@@ -125,70 +111,66 @@ extension Endpoint {
         demultiplexer.retire(id, now: loop.now)
     }
 
-    func resetTokensChanged(_ tokens: [ResetToken], for slot: ConnectionSlot) {
-        demultiplexer.replaceResetTokens(table[slot]?.resetTokens ?? [], with: tokens, for: slot)
-        table[slot]?.resetTokens = tokens
+    func resetTokensChanged(_ tokens: [ResetToken], for connection: ConnectionDriver) {
+        demultiplexer.replaceResetTokens(connection.standing.resetTokens, with: tokens, for: connection.slot)
+        connection.standing.resetTokens = tokens
     }
 
-    func established(_ slot: ConnectionSlot) {
-        handshakeOver(slot)
-        guard let entry = table[slot], entry.role == .server else { return }
+    func established(_ connection: ConnectionDriver) {
+        handshakeOver(connection)
+        guard connection.role == .server else { return }
         switch admission.strangerArrived() {
         case .refuse:
             counters.strangersRefused += 1
-            entry.connection.assumeIsolated { $0.refuse(reason: "too many strangers") }
+            connection.refuse(reason: "too many strangers")
         case .wait(let time):
-            table[slot]?.isStranger = true
-            strangerDeadlines.set(slot, deadline: loop.now.advanced(by: time))
-            incoming.append(entry.connection)
+            connection.standing.isStranger = true
+            strangerDeadlines.set(connection.slot, deadline: loop.now.advanced(by: time))
+            incoming.append(connection)
             waiters.resumeFirst(acceptors)
         }
     }
 
-    private func handshakeOver(_ slot: ConnectionSlot) {
-        guard let newcomer = table[slot]?.handshake else { return }
-        table[slot]?.handshake = nil
+    private func handshakeOver(_ connection: ConnectionDriver) {
+        guard let newcomer = connection.standing.handshake else { return }
+        connection.standing.handshake = nil
         admission.handshakeEnded(by: newcomer)
     }
 
-    func authorized(_ slot: ConnectionSlot) {
-        guard table[slot]?.isStranger == true else { return }
-        table[slot]?.isStranger = false
+    func authorized(_ connection: ConnectionDriver) {
+        guard connection.standing.isStranger else { return }
+        connection.standing.isStranger = false
         admission.strangerLeft()
-        waits(slot)
+        waits(connection)
     }
 
     /// No time limit any more; the stranger still counts.
-    func waits(_ slot: ConnectionSlot) {
-        strangerDeadlines.set(slot, deadline: .distantFuture)
+    func waits(_ connection: ConnectionDriver) {
+        strangerDeadlines.set(connection.slot, deadline: .distantFuture)
     }
 
-    func strangerTimedOut(_ slot: ConnectionSlot) {
-        guard let entry = table[slot], entry.isStranger else { return }
+    func strangerTimedOut(_ connection: ConnectionDriver) {
+        guard connection.standing.isStranger else { return }
         counters.strangersRefused += 1
-        entry.connection.assumeIsolated { $0.refuse(reason: "not authorized in time") }
+        connection.refuse(reason: "not authorized in time")
     }
 
     func ended(
-        _ slot: ConnectionSlot, closure: QUICClosure, ids: [LocalConnectionID], words: LoopBound<LastWords>?
+        _ connection: ConnectionDriver, closure: QUICClosure, ids: [LocalConnectionID], words: LastWords?
     ) {
-        guard let entry = table[slot] else { return }
-        handshakeOver(slot)
-        if entry.isStranger {
+        let (slot, standing) = (connection.slot, connection.standing)
+        handshakeOver(connection)
+        if standing.isStranger {
             admission.strangerLeft()
-            incoming.removeAll { $0 === entry.connection }
+            incoming.removeAll { $0 === connection }
         }
         let now = loop.now
-        for id in ids { demultiplexer.retire(id, words: words?.value, now: now) }
-        if let choice = entry.firstChoice { demultiplexer.retireFirstChoice(choice, now: now) }
-        demultiplexer.replaceResetTokens(entry.resetTokens, with: [], for: slot)
+        for id in ids { demultiplexer.retire(id, words: words, now: now) }
+        if let choice = standing.firstChoice { demultiplexer.retireFirstChoice(choice, now: now) }
+        demultiplexer.replaceResetTokens(standing.resetTokens, with: [], for: slot)
         deadlines.set(slot, deadline: .distantFuture)
         strangerDeadlines.set(slot, deadline: .distantFuture)
         table.remove(slot)
         report(.debug, "connection_ended", "a connection ended: \(closure)")
-    }
-
-    func report(_ level: Diagnostic.Level, _ name: String, _ message: @autoclosure () -> String) {
-        configuration.diagnostics.record(ifWanted: level) { Diagnostic(level, "quic", name, message()) }
     }
 }
