@@ -97,9 +97,9 @@ let testTargets: [Target] = [
     tests("MewIdentityTests", ["MewBase", "MewIdentity"]),
     tests("MewWireTests", ["MewBase", "MewIdentity", "MewWire", "MewTestSupport"]),
     tests("MewSessionTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewSim", "MewTestSupport"]),
-    tests("MewLoopTests", ["MewBase", "MewLoop"]),
+    tests("MewLoopTests", ["MewBase", "MewLoop", "MewSim"]),
     tests("MewSimTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim", "MewSimQUIC"]),
-    tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewTestSupport"]),
+    tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewSim"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests("MewRelayTests", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewTestSupport", "CQuic"]),
     tests(
@@ -121,7 +121,8 @@ let testTargets: [Target] = [
     tests(
         "MewDaemonTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewHost", "MewStore",
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUICCore", "MewQUIC", "MewNode",
+            "MewHost", "MewStore",
             "MewAgent", "MewDaemon", "MewClient", "MewSim", "MewTestSupport",
         ]),
     tests("MewClientTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewClient", "MewTestSupport"]),

@@ -66,7 +66,7 @@ struct InteropNode {
     }
 
     static func echo(_ link: any IncomingLink) async {
-        await link.authorize()
+        await link.authorize(charging: ByteBudget(maxBytes: 64 << 20))
         if let channel = await link.acceptChannel() {
             var count: Int64 = 0
             do throws(ChannelError) {

@@ -40,7 +40,10 @@ package struct AgentCatalog: Equatable, Sendable {
 
     /// The back ends of all entries, in their order.
     ///
-    /// - Parameters: those of `ShellAgent`.
+    /// - Parameters:
+    ///   - loop: not the network's, see `ShellAgent`.
+    ///   - home: where sessions without a directory work.
+    ///   - environment: `NAME=value` each, for what the agents run.
     package func backends(loop: EventLoop, home: String, environment: [String]) -> [any AgentBackend] {
         entries.map { entry in
             switch entry.kind {
@@ -65,7 +68,8 @@ package struct AgentCatalog: Equatable, Sendable {
     }
 }
 
-/// What is wrong with a value of `--agent`; each description is a whole sentence for the person at the terminal.
+/// What is wrong with a value of `--agent`; each description is a sentence for the person at the terminal, without its full
+/// stop.
 package enum AgentOptionError: Error, Equatable, CustomStringConvertible {
     case unknown(String)
     case badName(String)
@@ -77,16 +81,16 @@ package enum AgentOptionError: Error, Equatable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .unknown(let text):
-            "There is no built-in agent '\(text)'; the only one is 'shell' (--agent shell)."
+            "there is no built-in agent '\(text)'; the only one is 'shell' (--agent shell)"
         case .badName(let name):
-            "'\(name)' cannot name an agent: use 1 to 32 letters, digits, '-', '_' or '.', and not 'shell'."
+            "'\(name)' cannot name an agent: use 1 to 32 letters, digits, '-', '_' or '.', and not 'shell'"
         case .noCommand(let name):
-            "Agent '\(name)' has no command after '='; write --agent \(name)=COMMAND."
+            "agent '\(name)' has no command after '='; write --agent \(name)=COMMAND"
         case .duplicate(let name):
-            "Agent '\(name)' is given twice; leave one --agent out."
+            "agent '\(name)' is given twice; leave one --agent out"
         case .laterVersion(let name):
-            "Agent '\(name)' cannot be started: agents of the Agent Client Protocol arrive with a later version of mew; "
-                + "leave it out, or use the built-in one (--agent shell)."
+            "agent '\(name)' cannot be started: agents of the Agent Client Protocol arrive with a later version of mew; "
+                + "leave it out, or use the built-in one (--agent shell)"
         }
     }
 }

@@ -120,17 +120,16 @@ actor ShellRun {
 
     private func take() -> Event? {
         let actions = phase == .over ? pacer.finish() : pacer.due(now: loop.now)
-        if !actions.isEmpty {
-            readOn()
-            return .output(actions)
-        }
+        // Also when there was nothing to tell: past `liveBytes` batches are only kept.
+        readOn()
+        if !actions.isEmpty { return .output(actions) }
         return phase == .over ? .ended(end) : nil
     }
 
     private var end: ShellEnd {
         ShellEnd(
             exit: exit, output: pacer.kept.text, ended: endedLeftovers,
-            escaped: ProcessSession.processes(marked: marker).map(\.commandLine))
+            escaped: ProcessSession.processes(marked: marker).filter { !Shell.isWatcher($0) }.map(\.commandLine))
     }
 
     private func wake() {

@@ -36,7 +36,7 @@ extension String {
 
 extension Unicode.Scalar {
     /// False for what a terminal interprets instead of drawing it.
-    fileprivate var isPrintable: Bool {
+    public var isPrintable: Bool {
         switch properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
         default: true

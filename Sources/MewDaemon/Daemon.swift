@@ -69,13 +69,17 @@ package actor Daemon {
     let grants: AsyncStream<PairingWindow.Grant>
     let grantQueue: AsyncStream<PairingWindow.Grant>.Continuation
 
+    /// Of the devices that are connected.
+    private var allowances: [NodeID: DeviceAllowance] = [:]
     private var lastNumber: UInt64 = 0
     private var lastClient: UInt64 = 0
     private var isStopping = false
     private var allEnded: [CheckedContinuation<Void, Never>] = []
 
-    /// Connections that are not in yet (DESIGN §5). The endpoint counts the handshakes before them.
+    /// Connections of unknown keys that are not in yet (DESIGN §5). The endpoint counts the handshakes before them.
     package static let maxStrangers = 32
+    /// One network cannot take all their places, so that the device in the operator's hand finds one.
+    package static let maxStrangersPerSource = 8
     /// Every process of a device has a connection of its own, and there are seldom more than five. Room for the thousand of
     /// the benchmark; a leak in a client must not eat the daemon.
     package static let maxConnectionsPerDevice = 1_024
@@ -117,11 +121,12 @@ package actor Daemon {
     private func acceptLinks() async {
         await withDiscardingTaskGroup { group in
             while let link = await surroundings.listener.acceptLink() {
-                if let (code, reason) = refusal(of: link.peer) {
+                let source = PairingSource(await link.status().path)
+                if let (code, reason) = refusal(of: link.peer, from: source) {
                     await link.close(code: code, reason: reason)
                     continue
                 }
-                let connection = accept(link)
+                let connection = accept(link, from: source)
                 group.addTask {
                     await connection.run()
                     await self.ended(connection)
@@ -145,27 +150,33 @@ package actor Daemon {
     }
 
     /// Why a link is not even looked at.
-    private func refusal(of peer: NodeID) -> (CloseCode, String)? {
+    private func refusal(of peer: NodeID, from source: PairingSource) -> (CloseCode, String)? {
         if isStopping { return (.shuttingDown, "the daemon is stopping") }
         if isKnown(peer) {
             let isFull = connections(of: peer).count >= Self.maxConnectionsPerDevice
             return isFull ? (.protocolViolation, "this device has too many connections") : nil
         }
-        return strangers < Self.maxStrangers ? nil : (.unauthorized, "too many devices are waiting")
+        let isFull =
+            strangers.count >= Self.maxStrangers
+            || strangers.values.count { $0 == source } >= Self.maxStrangersPerSource
+        return isFull ? (.unauthorized, "too many devices are waiting") : nil
     }
 
-    private func accept(_ link: any IncomingLink) -> PeerConnection {
+    private func accept(_ link: any IncomingLink, from source: PairingSource) -> PeerConnection {
         lastNumber += 1
         let number = ConnectionNumber(lastNumber)
         let connection = PeerConnection(
             number, link: link, standing: standing(of: link.peer), daemon: self, loop: loop)
         connections[number] = connection
+        if !isKnown(link.peer) { strangers[number] = source }
         return connection
     }
 
     private func ended(_ connection: PeerConnection) {
         connections[connection.number] = nil
         joinedNumbers.remove(connection.number)
+        strangers[connection.number] = nil
+        if !connections.values.contains(where: { $0.node == connection.node }) { allowances[connection.node] = nil }
         feedWindow(.left(connection.number))
         guard connections.isEmpty else { return }
         for waiter in allEnded { waiter.resume() }
@@ -194,7 +205,8 @@ package actor Daemon {
     /// Connections that are in.
     private(set) var joinedNumbers: Set<ConnectionNumber> = []
 
-    private var strangers: Int { connections.count - joinedNumbers.count }
+    /// Connections of keys that were not known when they came, and are not in.
+    private var strangers: [ConnectionNumber: PairingSource] = [:]
 
     var sortedConnections: [PeerConnection] { connections.values.sorted { $0.number < $1.number } }
 
@@ -219,6 +231,7 @@ package actor Daemon {
     func joined(_ connection: PeerConnection) -> Device? {
         guard case .paired(let device) = devices.standing(of: connection.node) else { return nil }
         joinedNumbers.insert(connection.number)
+        strangers[connection.number] = nil
         note(.info, "device_connected", "\(device.name) is connected", of: connection)
         return device
     }
@@ -231,7 +244,17 @@ package actor Daemon {
     /// The sessions' hold on one channel of a device that is in.
     func client(_ role: SessionClient.Role, of device: Device) -> SessionClient {
         lastClient += 1
-        return SessionClient(id: ClientID(lastClient), role: role, node: device.node, name: device.name)
+        return SessionClient(
+            id: ClientID(lastClient), role: role, node: device.node, name: device.name,
+            budget: allowance(of: device.node).bytes)
+    }
+
+    /// What all connections of a device may cost together.
+    func allowance(of node: NodeID) -> DeviceAllowance {
+        if let known = allowances[node] { return known }
+        let new = DeviceAllowance()
+        allowances[node] = new
+        return new
     }
 
     // MARK: What it says

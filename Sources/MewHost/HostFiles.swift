@@ -2,15 +2,15 @@ package import MewLoop
 
 /// The file service of the daemon. Runs on a loop for blocking work, so that a slow disk never delays a packet.
 package actor HostFiles {
+    package nonisolated let unownedExecutor: UnownedSerialExecutor
     private let loop: any Loop
     private let home: String
-
-    package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     /// - Parameter loop: not the network's.
     /// - Parameter home: the home directory of the daemon's user.
     package init(loop: any Loop, home: String) {
         self.loop = loop
+        unownedExecutor = loop.asUnownedSerialExecutor()
         self.home = home
     }
 

@@ -11,8 +11,8 @@ package struct SessionDirectory: Equatable, Sendable {
     /// - Parameter home: the home directory of the daemon's user.
     package init(asked: String?, home: String) throws(SessionDirectoryError) {
         let cwd = Self.expand(asked ?? home, home: home)
-        guard cwd.utf8.first == UInt8(ascii: "/") else { throw .notAbsolute(cwd) }
         guard cwd.utf8.count <= Workspace.maxPathBytes else { throw .tooLong }
+        guard cwd.utf8.first == UInt8(ascii: "/") else { throw .notAbsolute(cwd) }
         let handle: DirectoryHandle
         do {
             handle = try DirectoryHandle(following: cwd)

@@ -107,7 +107,14 @@ public struct SystemCause: Error, Hashable, Sendable, CustomStringConvertible {
 
     static var last: SystemCause { SystemCause(errno: lastErrno()) }
 
-    public var description: String { String(cString: strerror(errno)) }
+    /// The disk or the quota is full.
+    public var isNoSpace: Bool { errno == ENOSPC || errno == EDQUOT }
+
+    /// The system's words, in lower case as the rest of a sentence is.
+    public var description: String {
+        let words = String(cString: strerror(errno))
+        return words.prefix(1).lowercased() + words.dropFirst()
+    }
 }
 
 private func lastErrno() -> Int32 { errno }
@@ -115,7 +122,7 @@ private func lastErrno() -> Int32 { errno }
 /// `write(2)`, whose name the method beside it hides.
 private func writeBytes(_ file: Int32, _ bytes: [UInt8]) -> Int { write(file, bytes, bytes.count) }
 
-/// Why a key file could not be used. `description` says what was tried, what stopped it and one thing to do.
+/// Why a key file could not be used. `problem` says what was tried and what stopped it, `advice` one thing to do.
 public enum KeyFileError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Others may read or write it; the low nine mode bits.
     case wrongMode(String, UInt16)
@@ -125,22 +132,31 @@ public enum KeyFileError: Error, Hashable, Sendable, CustomStringConvertible {
     case unreadable(String, SystemCause)
     case unwritable(String, SystemCause)
 
-    public var description: String {
+    /// Half a sentence.
+    public var problem: String {
         switch self {
         case .wrongMode(let path, let mode):
-            "cannot use the key file \(path): its mode is 0\(String(mode, radix: 8)), so others can reach the key; "
-                + "run: chmod 600 \(path)"
-        case .wrongOwner(let path):
-            "cannot use the key file \(path): it belongs to another user; run as that user or choose another directory"
-        case .wrongLength(let path):
-            "cannot use the key file \(path): it does not hold exactly 32 bytes; restore it from a backup "
-                + "(deleting it gives this node a new ID)"
-        case .notAFile(let path):
-            "cannot use the key file \(path): it is no regular file; move it away or choose another directory"
-        case .unreadable(let path, let cause):
-            "cannot read the key file \(path): \(cause); check the permissions of its directory"
-        case .unwritable(let path, let cause):
-            "cannot create the key file \(path): \(cause); check that its directory exists and can be written"
+            "cannot use the key file \(path): its mode is 0\(String(mode, radix: 8)), so others can reach the key"
+        case .wrongOwner(let path): "cannot use the key file \(path): it belongs to another user"
+        case .wrongLength(let path): "cannot use the key file \(path): it does not hold exactly 32 bytes"
+        case .notAFile(let path): "cannot use the key file \(path): it is no regular file"
+        case .unreadable(let path, let cause): "cannot read the key file \(path): \(cause)"
+        case .unwritable(let path, let cause): "cannot create the key file \(path): \(cause)"
         }
     }
+
+    /// A whole sentence.
+    public var advice: String {
+        switch self {
+        case .wrongMode(let path, _): "Run: chmod 600 \(path)"
+        case .wrongOwner: "Run as that user, or choose another directory."
+        case .wrongLength: "Restore it from a backup; deleting it gives this node a new ID."
+        case .notAFile: "Move it away, or choose another directory."
+        case .unreadable: "Check its permissions."
+        case .unwritable(_, let cause) where cause.isNoSpace: "Free some space, then try again."
+        case .unwritable: "Make its directory writable for this user, or choose another one."
+        }
+    }
+
+    public var description: String { "\(problem). \(advice)" }
 }

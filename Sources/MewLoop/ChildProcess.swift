@@ -49,9 +49,17 @@ package final class ChildProcess {
         // It is our child and not reaped, so its number is still its own.
         guard let identity = ProcessIdentity(now: pid) else {
             _ = csys_pidfd_signal(pidfd, SIGKILL)
+            Self.awaitEnd(pidfd)
             throw SystemError(errno: ESRCH, doing: "looking up the process \(pid)")
         }
         self.identity = identity
+    }
+
+    /// Reaps a process that was killed before it had an owner.
+    private static func awaitEnd(_ pidfd: Int32) {
+        var (wait, exit) = (pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0), csys_exit())
+        _ = poll(&wait, 1, 1_000)
+        _ = csys_reap(pidfd, &exit)
     }
 
     private static func start(

@@ -60,6 +60,8 @@ package final class EventLoop: Loop, @unchecked Sendable {
     var turnTime: Instant
     var timers = TimerHeap()
     var endActions: [() -> Void] = []
+    /// Those of the present end of turn. Two arrays that change places, so that neither is made anew for every turn.
+    var runningEndActions: [() -> Void] = []
     var descriptors = DescriptorTable()
     var taken: [Work] = []
     /// How many turns there were. A gauge: an idle loop has a few a second at most.

@@ -8,15 +8,15 @@ extension EventLoop {
     /// many rounds the sockets and timers get their turn even if two tasks keep waking each other.
     private static let jobRounds = 32
 
-    /// A wait from here on is worth a system call that makes it end on waking, and may have been a sleep.
-    private static let longWait: Duration = .seconds(1)
+    /// A wait from here on (in nanoseconds) is worth a system call that makes it end on waking, and may have been a sleep.
+    private static let longWait: UInt64 = 1_000_000_000
 
     func turn() {
         let count = wait()
         turnCount += 1
         let before = turnTime
         turnTime = max(turnTime, Self.systemTime)
-        if before.duration(to: turnTime) >= Self.longWait { noticeSleep() }
+        if turnTime.nanoseconds - before.nanoseconds >= Self.longWait { noticeSleep() }
         deliver(count)
         // Packets first: an acknowledgement that waits in the socket must beat the loss timer that is due with it.
         fireTimers()
@@ -30,22 +30,23 @@ extension EventLoop {
     /// a wait that was short the next one is expected to be, and begins with polling. When that was wrong it was wrong
     /// once: the wait was long, and the following one sleeps at once.
     private func wait() -> Int {
-        let limit = waitNanoseconds()
-        guard limit != 0, spin > .zero else { return pollDescriptors(limit) }
         let start = Self.systemTime
+        let limit = waitNanoseconds(from: start)
+        guard limit != 0, spin > .zero else { return pollDescriptors(limit) }
         let count = spinning.expectsSoon ? spin(from: start, limit) : 0
         if count > 0 || signaled.load(ordering: .sequentiallyConsistent) {
             spinning.waited(start.duration(to: Self.systemTime))
             return count
         }
-        let slept = pollDescriptors(waitNanoseconds())
+        let slept = pollDescriptors(waitNanoseconds(from: Self.systemTime))
         spinning.waited(start.duration(to: Self.systemTime))
         return slept
     }
 
     /// Polls until something is ready, `spin` or `limit` is over, or another thread has brought work.
     private func spin(from start: Instant, _ limit: Int64) -> Int {
-        let end = start.advanced(by: limit < 0 ? spin : min(spin, .nanoseconds(limit)))
+        let longest = UInt64(spin.saturatingNanoseconds)
+        let end = Instant(nanoseconds: start.nanoseconds + (limit < 0 ? longest : min(longest, UInt64(limit))))
         repeat {
             let count = pollDescriptors(0)
             if count > 0 { return count }
@@ -60,16 +61,17 @@ extension EventLoop {
         return Int(count)
     }
 
-    /// Nanoseconds until the next timer; 0 when there is work; -1 when only an event can bring any.
-    func waitNanoseconds() -> Int64 {
+    /// Nanoseconds from `now` until the next timer; 0 when there is work; -1 when only an event can bring any.
+    func waitNanoseconds(from now: Instant = EventLoop.systemTime) -> Int64 {
         if signaled.load(ordering: .sequentiallyConsistent) { return 0 }
         guard let next = timers.nextDeadline else { return -1 }
-        let wait = Self.systemTime.duration(to: next)
+        guard next > now else { return 0 }
+        let wait = next.nanoseconds - now.nanoseconds
         if wait >= Self.longWait, next != armedDeadline {
             armedDeadline = next
             csys_boot_timer_arm(bootTimer, next.nanoseconds)
         }
-        return max(0, wait.saturatingNanoseconds)
+        return Int64(clamping: wait)
     }
 
     private func noticeSleep() {
@@ -118,9 +120,9 @@ extension EventLoop {
 
     private func runEndActions() {
         while !endActions.isEmpty {
-            let actions = endActions
-            endActions.removeAll(keepingCapacity: true)
-            for action in actions { action() }
+            swap(&endActions, &runningEndActions)
+            for action in runningEndActions { action() }
+            runningEndActions.removeAll(keepingCapacity: true)
         }
     }
 }

@@ -10,14 +10,31 @@ package struct PrivateDirectory: Sendable {
 
     /// Makes the directory (mode 0700) and what is missing above it, and takes away the rights of others if somebody gave
     /// them any.
-    package init(creating asked: String) throws(SystemError) {
+    ///
+    /// - Parameter ours: names any of which shows that the directory has been used for this before. One that others can
+    ///   enter and that holds other things only is left alone: shutting `/tmp` or a home directory would do harm.
+    /// - Throws: with `ENOTEMPTY` for such a directory.
+    package init(creating asked: String, ours: [String] = []) throws(SystemError) {
         path = try Self.absolute(asked)
         try Self.make(path, mode: 0o700)
         var info = stat()
         try check(stat(path, &info) == 0 ? 0 : errno, "opening \(path)")
+        guard info.st_mode & S_IFMT == S_IFDIR else { throw SystemError(errno: ENOTDIR, doing: "opening \(path)") }
         guard info.st_uid == geteuid() else { throw SystemError(errno: EACCES, doing: "using \(path) of another user") }
         guard info.st_mode & 0o077 != 0 else { return }
+        guard ours.contains(where: { access(file($0), F_OK) == 0 }) || Self.isEmpty(path) else {
+            throw SystemError(errno: ENOTEMPTY, doing: "closing \(path) to others")
+        }
         try check(chmod(path, 0o700) == 0 ? 0 : errno, "closing \(path) to others")
+    }
+
+    private static func isEmpty(_ path: String) -> Bool {
+        guard let directory = opendir(path) else { return false }
+        defer { closedir(directory) }
+        // Every directory has two entries, itself and the one above.
+        var entries = 0
+        while entries <= 2, readdir(directory) != nil { entries += 1 }
+        return entries <= 2
     }
 
     /// A relative path would mean another place after a change of directory.

@@ -14,6 +14,8 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
         case noSpace
         case readOnly
         case notADirectory
+        /// A directory holds something, where an empty one was needed.
+        case notEmpty
         case isADirectory
         /// Somebody else holds a lock, an address or a device.
         case busy
@@ -44,6 +46,7 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
         case ENOSPC, EDQUOT: .noSpace
         case EROFS: .readOnly
         case ENOTDIR: .notADirectory
+        case ENOTEMPTY: .notEmpty
         case EISDIR: .isADirectory
         case EBUSY, EADDRINUSE, ETXTBSY, EWOULDBLOCK: .busy
         case EMFILE, ENFILE: .tooManyDescriptors

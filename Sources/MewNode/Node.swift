@@ -156,7 +156,7 @@ package final class Node: Dialer, LinkListener, Sendable {
     }
 }
 
-/// Why a node could not start. `description` is a sentence with one thing to do.
+/// Why a node could not start. `problem` says what was tried and what stopped it, `advice` one thing to do.
 package enum NodeError: Error, Sendable, CustomStringConvertible {
     case portTaken(SocketAddress)
     case noSuchAddress(SocketAddress)
@@ -176,18 +176,27 @@ package enum NodeError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    package var description: String {
+    /// Half a sentence.
+    package var problem: String {
         switch self {
-        case .portTaken(let address):
-            "cannot listen on UDP \(address): another process has that port; stop it or choose another with --bind"
-        case .noSuchAddress(let address):
-            "cannot listen on UDP \(address): no network interface here has that address; choose another with --bind"
-        case .notPermitted(let address):
-            "cannot listen on UDP \(address): ports below 1024 need privileges; choose a higher one with --bind"
-        case .noNetwork:
-            "cannot open a UDP socket: this system has neither IPv4 nor IPv6 switched on"
-        case .failed(let reason):
-            "cannot start the node: \(reason)"
+        case .portTaken(let address): "cannot listen on UDP \(address): another process has that port"
+        case .noSuchAddress(let address): "cannot listen on UDP \(address): no network interface here has that address"
+        case .notPermitted(let address): "cannot listen on UDP \(address): ports below 1024 need privileges"
+        case .noNetwork: "cannot open a UDP socket: this system has neither IPv4 nor IPv6 switched on"
+        case .failed(let reason): "cannot start the node: \(reason)"
         }
     }
+
+    /// A whole sentence.
+    package var advice: String {
+        switch self {
+        case .portTaken: "Stop it, or choose another port with --bind IP:PORT."
+        case .noSuchAddress: "Choose another address with --bind IP:PORT."
+        case .notPermitted: "Choose a higher one with --bind IP:PORT."
+        case .noNetwork: "Switch one of them on."
+        case .failed: "Try again."
+        }
+    }
+
+    package var description: String { "\(problem). \(advice)" }
 }

@@ -27,6 +27,9 @@ package struct StateDirectory: Sendable {
         package static let clientRecords = "client.json"
         /// Held while `clientRecords` is being changed.
         package static let clientLock = "client.lock"
+
+        /// Any of them shows that a directory is a state directory already.
+        package static let all = [key, listenerLock, controlSocket, port, database, clientRecords, clientLock]
     }
 
     package func path(_ name: String) -> String { files.file(name) }

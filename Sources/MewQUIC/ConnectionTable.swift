@@ -1,56 +1,33 @@
-internal import MewBase
 internal import MewQUICCore
 
-/// The connections of one endpoint, by slot, with what the endpoint itself keeps about each.
+/// The connections of one endpoint, by slot.
 struct ConnectionTable {
-    /// A class: looked up for every packet, and a copy would count four references.
-    final class Entry {
-        let connection: Connection
-        let role: ConnectionCore.Role
-        /// Set while the handshake of an incoming connection is in flight.
-        var handshakeSource: AdmissionSource?
-        /// Complete, and nobody has authorized it yet.
-        var isStranger = false
-        var isDirty = false
-        /// What the dialler chose as our connection ID.
-        var firstChoice: ForeignConnectionID?
-        var resetTokens: [ResetToken] = []
-
-        init(_ connection: Connection) {
-            self.connection = connection
-            role = connection.role
-        }
-
-        /// Served after the established ones.
-        var isUnauthorized: Bool { role == .server && (handshakeSource != nil || isStranger) }
-    }
-
-    private var entries: [Entry?] = []
+    private var drivers: [ConnectionDriver?] = []
     private var free: [Int] = []
     private(set) var count = 0
 
-    subscript(slot: ConnectionSlot) -> Entry? {
-        slot.index < entries.count ? entries[slot.index] : nil
+    subscript(slot: ConnectionSlot) -> ConnectionDriver? {
+        slot.index < drivers.count ? drivers[slot.index] : nil
     }
 
     mutating func reserveSlot() -> ConnectionSlot {
         if let index = free.popLast() { return ConnectionSlot(index: index) }
-        entries.append(nil)
-        return ConnectionSlot(index: entries.count - 1)
+        drivers.append(nil)
+        return ConnectionSlot(index: drivers.count - 1)
     }
 
-    mutating func insert(_ connection: Connection, at slot: ConnectionSlot) {
-        entries[slot.index] = Entry(connection)
+    mutating func insert(_ driver: ConnectionDriver) {
+        drivers[driver.slot.index] = driver
         count += 1
     }
 
     mutating func remove(_ slot: ConnectionSlot) {
-        guard entries[slot.index] != nil else { return }
-        entries[slot.index] = nil
+        guard drivers[slot.index] != nil else { return }
+        drivers[slot.index] = nil
         free.append(slot.index)
         count -= 1
     }
 
     /// All connections, in the order of their slots.
-    var all: [Connection] { entries.compactMap { $0?.connection } }
+    var all: [ConnectionDriver] { drivers.compactMap { $0 } }
 }

@@ -22,22 +22,25 @@ extension Endpoint {
         to node: NodeID, routes: [Route], protocols: [String]
     ) async throws(DialFailure) -> Connection {
         var race = Race(routes)
-        for route in race.live where outlets.outlet(to: route) == nil { race.failed(route, Self.missing(route)) }
+        for route in race.live where driver.outlets.outlet(to: route) == nil {
+            race.failed(route, Self.missing(route))
+        }
         var lastFailure: DialFailure?
         while true {
-            if isClosing { throw .endpointClosed }
+            if driver.isClosing { throw .endpointClosed }
             guard !race.live.isEmpty else { throw lastFailure ?? .noRoute(race.outcomes(rest: "not tried")) }
-            let (dial, connection) = try startDial(node, race, protocols: protocols)
+            let dial = try driver.startDial(node, race, protocols: protocols)
+            let connection = Connection(LoopBound(dial.connection))
             let outcome = await connection.handshake()
             // Some ways may have been struck off meanwhile.
-            race = dials.removeValue(forKey: dial)?.race ?? race
+            race = driver.dials.removeValue(forKey: dial.number)?.race ?? race
             switch outcome {
             case .established: return connection
             case .cancelled:
-                await connection.close(code: 0, reason: "dial cancelled")
+                dial.connection.close(code: 0, reason: "dial cancelled")
                 throw .cancelled
             case .failed(let closure, let answeredBy):
-                if isClosing { throw .endpointClosed }
+                if driver.isClosing { throw .endpointClosed }
                 lastFailure = try judge(closure, answeredBy: answeredBy, race: &race)
             }
         }
@@ -50,33 +53,11 @@ extension Endpoint {
         }
     }
 
-    private func startDial(
-        _ node: NodeID, _ race: Race, protocols: [String]
-    ) throws(DialFailure) -> (dial: UInt64, connection: Connection) {
-        let candidates = race.live.compactMap { outlets.outlet(to: $0) }
-        let core: ConnectionCore
-        do {
-            core = try ConnectionCore.dial(
-                node, protocols: protocols, path: RouteTable.racingPath, credentials: credentials, resetKey: resetKey,
-                configuration: configuration.transport, entropy: entropy, now: loop.now)
-        } catch {
-            report(.error, "dial_failed", "a dial could not be set up: \(error)")
-            throw .unreachable(race.outcomes(rest: "\(error)"))
-        }
-        let slot = table.reserveSlot()
-        let connection = start(core, routes: RouteTable(racing: candidates), slot: slot)
-        lastDial += 1
-        dials[lastDial] = Dial(connection: connection, race: race)
-        connection.assumeIsolated { $0.takeEvents() }
-        markDirty(slot)
-        return (lastDial, connection)
-    }
-
     /// What a failed handshake means: the whole dial has failed (thrown), or only the address that answered.
     private func judge(
         _ closure: QUICClosure, answeredBy route: Route?, race: inout Race
     ) throws(DialFailure) -> DialFailure {
-        let seconds = configuration.transport.handshakeTimeout.components.seconds
+        let seconds = driver.configuration.transport.handshakeTimeout.components.seconds
         switch (closure, route) {
         case (.wrongPeer(let node), let route?):
             race.failed(route, "another node answered")
@@ -90,6 +71,30 @@ extension Endpoint {
             throw .refused(closure)
         }
     }
+}
+
+extension EndpointDriver {
+    /// Makes a connection that sends its first flight all ways that have a chance.
+    func startDial(
+        _ node: NodeID, _ race: Race, protocols: [String]
+    ) throws(DialFailure) -> (number: UInt64, connection: ConnectionDriver) {
+        let candidates = race.live.compactMap { outlets.outlet(to: $0) }
+        let core: ConnectionCore
+        do {
+            core = try ConnectionCore.dial(
+                node, protocols: protocols, path: RouteTable.racingPath, credentials: credentials, resetKey: resetKey,
+                configuration: configuration.transport, entropy: entropy, now: loop.now)
+        } catch {
+            report(.error, "dial_failed", "a dial could not be set up: \(error)")
+            throw .unreachable(race.outcomes(rest: "\(error)"))
+        }
+        let connection = start(core, routes: RouteTable(racing: candidates))
+        lastDial += 1
+        dials[lastDial] = Dial(connection: connection, race: race)
+        connection.takeEvents()
+        connection.touched()
+        return (lastDial, connection)
+    }
 
     /// An ICMP error for an address. A hint: it ends a dial only when it was the last address with a chance.
     func unreachable(_ address: SocketAddress) {
@@ -97,7 +102,7 @@ extension Endpoint {
             guard var dial = dials[number], dial.race.live.contains(.direct(address)) else { continue }
             dial.race.failed(.direct(address), "connection refused")
             dials[number] = dial
-            if dial.race.live.isEmpty { dial.connection.assumeIsolated { $0.abandon() } }
+            if dial.race.live.isEmpty { dial.connection.abandon() }
         }
     }
 }

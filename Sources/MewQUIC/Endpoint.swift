@@ -5,63 +5,21 @@ internal import MewQUICCore
 
 /// One node's presence on the network: listens and dials on the same UDP sockets, one per address family.
 ///
-/// Pinned to its loop, like all its connections: a packet is read, handled and answered within one turn. The sockets are
-/// flushed once a turn. Only connections that something happened to are looked at, so a thousand idle ones cost nothing.
+/// Pinned to its loop, like all its connections: a packet is read, handled and answered within one turn. What happens in
+/// turns is the work of the `EndpointDriver`; this actor lends it to tasks.
 ///
 /// Whoever starts an endpoint closes it (`close`): its sockets and connections refer to it until then.
 package actor Endpoint {
     package nonisolated let unownedExecutor: UnownedSerialExecutor
     package nonisolated let loop: any Loop
     package nonisolated let node: NodeID
-    nonisolated let configuration: EndpointConfiguration
-    nonisolated let entropy: any Entropy
+    let driver: EndpointDriver
 
-    let credentials: TLSCredentials
-    let resetKey: ResetKey
-    let statelessPackets: StatelessPackets
-    let outlets = Outlets()
-
-    var table = ConnectionTable()
-    var demultiplexer = Demultiplexer()
-    var admission: Admission
-    var deadlines = DeadlineHeap()
-    var strangerDeadlines = DeadlineHeap()
-    /// Answers to packets of nobody: resets and Version Negotiation. A flood must not make us send one.
-    var strayLimit = RateLimit(burst: 64, perSecond: 256)
-    var counters = EndpointCounters()
-
-    var dirtyEstablished: [ConnectionSlot] = []
-    var dirtyUnauthorized: [ConnectionSlot] = []
-    var initials: [PendingInitial] = []
-    var isTurnScheduled = false
-    var timer: (id: LoopTimer, deadline: Instant)?
-
-    var waiters = Waiters()
-    /// Complete and not accepted yet: no more than there may be strangers.
-    var incoming: [Connection] = []
-    let acceptors = WaitList()
-    /// Dials under way, by number: slots may have a new owner before a dial that failed goes on.
-    var dials: [UInt64: Dial] = [:]
-    var lastDial: UInt64 = 0
-    var isClosing = false
-    /// Whoever waits for the end of `close`.
-    let sleepers = WaitList()
-
-    /// Packets that start with a byte below 4: STUN (RFC 9443). Called in the turn; the bytes are valid within the call.
-    var onStun: (@Sendable (UnsafeRawBufferPointer, SocketAddress) -> Void)?
-
-    private init(
-        _ configuration: EndpointConfiguration, loop: any Loop, entropy: any Entropy
-    ) throws(TLSFailure) {
-        self.loop = loop
+    private init(_ driver: LoopBound<EndpointDriver>) {
+        loop = driver.value.loop
         unownedExecutor = loop.asUnownedSerialExecutor()
-        self.configuration = configuration
-        self.entropy = entropy
-        node = configuration.secret.node
-        credentials = try TLSCredentials(configuration.secret)
-        resetKey = ResetKey(configuration.secret)
-        statelessPackets = StatelessPackets(configuration.secret)
-        admission = Admission(limits: configuration.admission)
+        node = driver.value.configuration.secret.node
+        self.driver = driver.value
     }
 
     /// Binds the sockets and starts listening (if protocols are accepted).
@@ -70,73 +28,75 @@ package actor Endpoint {
     package static func bind(
         _ configuration: EndpointConfiguration, network: any DatagramNetwork, loop: any Loop, entropy: any Entropy
     ) async throws(BindFailure) -> Endpoint {
-        let endpoint: Endpoint
+        let driver: EndpointDriver
         do throws(TLSFailure) {
-            endpoint = try Endpoint(configuration, loop: loop, entropy: entropy)
+            driver = try EndpointDriver(configuration, loop: loop, entropy: entropy)
         } catch {
             throw .identity(error.description)
         }
+        let endpoint = Endpoint(LoopBound(driver))
         try await endpoint.open(network)
         return endpoint
     }
 
     private func open(_ network: any DatagramNetwork) throws(BindFailure) {
-        var missing: SocketError?
-        for address in configuration.addresses {
-            do throws(SocketError) {
-                listen(on: try network.bind(address, on: loop))
-            } catch .familyNotSupported {
-                missing = .familyNotSupported
-            } catch {
-                outlets.close()
-                throw .socket(error)
-            }
-        }
-        if outlets.sockets.isEmpty { throw .socket(missing ?? .familyNotSupported) }
-    }
-
-    private func listen(on socket: any DatagramSocket) {
-        let index = outlets.sockets.count
-        outlets.add(socket)
-        // Strong on purpose: `close` takes the callbacks out and with them the cycle.
-        socket.onReceive = { [self] datagrams in
-            let datagrams = LoopBound(datagrams)
-            assumeIsolated { $0.received(datagrams, on: index) }
-        }
-        socket.onUnreachable = { [self] address in
-            assumeIsolated { $0.unreachable(address) }
-        }
+        try driver.open(network)
     }
 
     /// Where the sockets are bound, with the ports that were taken.
-    package var localAddresses: [SocketAddress] { outlets.sockets.map(\.localAddress) }
+    package var localAddresses: [SocketAddress] { driver.outlets.sockets.map(\.localAddress) }
 
     /// Uses another way to move packets beside the sockets. The endpoint keeps the carrier until `detach` or `close`.
     package func attach(_ carrier: sending any DatagramCarrier) -> CarrierID {
-        let id = outlets.add(carrier)
-        carrier.onReceive = { [self] packet, peer in
-            let packet = LoopBound(packet)
-            assumeIsolated { $0.received(packet, through: id, from: peer) }
-        }
-        return id
+        driver.attach(carrier)
     }
 
     package func detach(_ carrier: CarrierID) {
-        outlets.remove(carrier)
+        driver.outlets.remove(carrier)
     }
 
     /// Takes STUN packets from now on.
     package func handleStun(_ handler: @escaping @Sendable (UnsafeRawBufferPointer, SocketAddress) -> Void) {
-        onStun = handler
+        driver.onStun = handler
     }
 
     /// Numbers for status lines and tests.
-    package var gauges: EndpointGauges {
-        let known = demultiplexer.counts
-        return EndpointGauges(
-            connections: table.count, halfOpen: admission.halfOpen, strangers: admission.strangers,
-            incoming: incoming.count, connectionIDs: known.local, resetTokens: known.resetTokens,
-            retiredIDs: known.retired, counters: counters)
+    package var gauges: EndpointGauges { driver.gauges }
+
+    /// The next peer whose handshake is complete; nil once the endpoint is closed or the task is cancelled.
+    ///
+    /// The peer is restricted until the owner calls `authorize` on the connection, and is dropped when nobody does in time.
+    package func accept() async -> Connection? {
+        while true {
+            if !driver.incoming.isEmpty { return Connection(LoopBound(driver.incoming.removeFirst())) }
+            if driver.isClosing || Task.isCancelled { return nil }
+            await driver.waiters.wait(
+                in: driver.acceptors, unless: { !driver.incoming.isEmpty || driver.isClosing })
+        }
+    }
+
+    // MARK: - The end
+
+    /// Takes nothing new, tells every peer `code` and `reason`, and closes the sockets. What was not delivered yet is lost.
+    /// A second call returns at once.
+    ///
+    /// - Parameter linger: how long to stay and repeat the close to peers that missed it and still send; no longer than
+    ///   needed when there was no connection.
+    package func close(code: UInt64, reason: String, linger: Duration = .milliseconds(300)) async {
+        guard !driver.isClosing else { return }
+        let hadConnections = driver.table.count > 0
+        driver.beginClosing(code: code, reason: reason)
+        if hadConnections { await pause(linger) }
+        driver.closeSockets()
+    }
+
+    /// Suspends for `time`; a cancelled task goes on at once.
+    private func pause(_ time: Duration) async {
+        let deadline = loop.now.advanced(by: time)
+        let sleepers = WaitList()
+        let timer = loop.schedule(at: deadline) { [waiters = driver.waiters] in waiters.resumeAll(sleepers) }
+        await driver.waiters.wait(in: sleepers, unless: { loop.now >= deadline })
+        loop.cancel(timer)
     }
 }
 

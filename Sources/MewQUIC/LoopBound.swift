@@ -1,7 +1,8 @@
-/// A value that belongs to one loop and is passed only between the actors pinned to that loop, within a turn.
+/// A value that belongs to one loop and is passed only between what is bound to that loop.
 ///
-/// `@unchecked Sendable`: endpoint and connections have the same executor, one thread, and every use is inside one of
-/// them, so two threads never see the value. The compiler cannot know that two actors share an executor.
+/// `@unchecked Sendable`: whoever takes it out is an actor pinned to the loop, a callback of the loop, or has asked
+/// `Loop.isCurrent`. That is one thread, so two never see the value. The compiler cannot know that several actors share an
+/// executor.
 struct LoopBound<Value>: @unchecked Sendable {
     let value: Value
 

@@ -1,7 +1,7 @@
 /// A dial under way.
 struct Dial {
     /// The present attempt.
-    let connection: Connection
+    let connection: ConnectionDriver
     var race: Race
 }
 

@@ -65,7 +65,8 @@ extension ConnectionCore {
         return count
     }
 
-    private func room(in stream: StreamCore) -> Int {
+    /// How much `write` takes now.
+    package func room(in stream: StreamCore) -> Int {
         max(
             0,
             min(
@@ -102,6 +103,12 @@ extension ConnectionCore {
         }
         stream.receiving = .stopped
         credit(stream, stream.receive.discard())
+    }
+
+    /// The application has let go of the stream and will not use it again. Once for each stream.
+    package func release(_ stream: StreamCore) {
+        stream.isReleased = true
+        if closure == nil { creditIfForgotten(stream) }
     }
 
     private func credit(_ stream: StreamCore, _ byteCount: Int) {
@@ -168,7 +175,6 @@ extension ConnectionCore {
     }
 
     func streamClosed(_ stream: StreamCore?, id: Int64) {
-        if ngtcp2_conn_is_local_stream(connection, id) == 0 { creditStream(isBidirectional: id & 2 == 0) }
         guard let stream else { return }
         counters.lostStreamPackets += UInt64(ngtcp2_conn_get_stream_loss_count(connection, id))
         stream.isClosed = true
@@ -177,11 +183,16 @@ extension ConnectionCore {
         if stream.receiving == .open { stream.receiving = .ended }
         peerStopped(stream)
         signalReadable(stream)
+        creditIfForgotten(stream)
     }
 
-    /// The peer may open another stream in place of one that is over.
-    private func creditStream(isBidirectional: Bool) {
-        switch (isAuthorized, isBidirectional) {
+    /// The peer may open another stream in place of one that is over *and* that the application has let go of: otherwise a
+    /// peer could fill our memory with streams that it opens and gives up at once, and that nobody accepts.
+    private func creditIfForgotten(_ stream: StreamCore) {
+        guard stream.isClosed, stream.isReleased, ngtcp2_conn_is_local_stream(connection, stream.id) == 0 else {
+            return
+        }
+        switch (isAuthorized, stream.isBidirectional) {
         case (true, true): ngtcp2_conn_extend_max_streams_bidi(connection, 1)
         case (true, false): ngtcp2_conn_extend_max_streams_uni(connection, 1)
         case (false, true): streams.uncreditedBidirectional += 1

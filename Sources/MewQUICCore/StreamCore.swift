@@ -45,6 +45,8 @@ package final class StreamCore {
     package internal(set) var hasWaitingWriter = false
     /// The library has forgotten the stream: both directions are over.
     package internal(set) var isClosed = false
+    /// The application has let go of it.
+    var isReleased = false
 
     init(id: Int64) {
         self.id = id

@@ -8,6 +8,7 @@ final class StreamTable {
     /// The stream whose turn it is, and those that wait for theirs.
     private var current: StreamCore?
     private var sendQueue = RingQueue<StreamCore>()
+    /// How many wait: kept beside the queue, asked for every packet.
     private var waiting = 0
 
     /// Streams that the peer opened and that have ended; credited to the peer once it is authorized.
@@ -51,6 +52,9 @@ final class StreamTable {
             enqueue(stream)
         }
     }
+
+    /// A stream may have something to send; it was not looked at since it sent, or the burst was over before.
+    var hasSender: Bool { current != nil || waiting > 0 }
 
     /// The stream whose turn it is; those that have nothing to send or may not send fall out.
     func nextSender() -> StreamCore? {

@@ -50,7 +50,9 @@ struct Repair {
         var kept = 0
         // The source is another connection, which must not hold the new file.
         let source = try Database(path: path)
-        try source.script("PRAGMA locking_mode=EXCLUSIVE; PRAGMA cell_size_check=ON")
+        // With a writable schema SQLite goes on without the tables whose definition is damaged, and in a file that was cut
+        // off, instead of refusing all of it. Nothing is written to the source.
+        try source.script("PRAGMA writable_schema=ON; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cell_size_check=ON")
         try target.transaction { () throws(SQLiteError) in
             let sessions = try salvage("sessions", keyed: "number", from: source, into: target)
             kept += sessions
@@ -65,15 +67,20 @@ struct Repair {
         return kept
     }
 
-    /// Copies the rows that can be read going up, then those that can be read going down.
+    /// Copies the rows that can be read going up, those that can be read going down, and the same once more past the index,
+    /// which may be what is damaged.
     private func salvage(
         _ table: String, keyed key: String, of session: Int64? = nil, from source: Database, into target: Database
     ) throws(SQLiteError) -> Int {
         let condition = session.map { "WHERE session=\($0)" } ?? ""
         let down = key.split(separator: ",").map { "\($0) DESC" }.joined(separator: ",")
         var kept = 0
-        for order in [key, down] {
-            let (rows, isComplete) = read("SELECT * FROM \(table) \(condition) ORDER BY \(order)", from: source)
+        let ways = [
+            "\(condition) ORDER BY \(key)", "\(condition) ORDER BY \(down)", "NOT INDEXED \(condition) ORDER BY rowid",
+            "NOT INDEXED \(condition) ORDER BY rowid DESC",
+        ]
+        for way in ways {
+            let (rows, isComplete) = read("SELECT * FROM \(table) \(way)", from: source)
             for values in rows {
                 let marks = Array(repeating: "?", count: values.count).joined(separator: ",")
                 try target.run("INSERT OR IGNORE INTO \(table) VALUES(\(marks))", values)
@@ -100,9 +107,11 @@ struct Repair {
 
     private func exchange(_ fresh: String) throws(StoreError) -> String {
         let aside = freeName()
-        // The write-ahead log belongs to the damaged file: under the new one it would be replayed into it.
-        guard rename(path, aside) == 0 else { throw .readOnly(path: path) }
-        rename(path + "-wal", aside + "-wal")
+        // A second name, where the file system has that: a crash before the exchange must not leave the path without a file,
+        // which would be taken for a first start.
+        guard link(path, aside) == 0 || rename(path, aside) == 0 else { throw .readOnly(path: path) }
+        // The write-ahead log belongs to the damaged file: beside the new one it would be replayed into it.
+        guard rename(path + "-wal", aside + "-wal") == 0 || errno == ENOENT else { throw .readOnly(path: path) }
         remove(path + "-shm")
         guard rename(fresh, path) == 0 else { throw .readOnly(path: path) }
         return aside

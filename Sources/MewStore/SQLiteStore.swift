@@ -18,6 +18,8 @@ package actor SQLiteStore: SessionStore {
     let diagnostics: any DiagnosticSink
     private let path: String
     private var connection: Connection?
+    /// The file and its log as they were opened; nil for a store without a file of the system's.
+    private var place: FilePlace?
 
     /// Commits for the end of this turn, in the order in which they came.
     private var waiting: [WaitingCommit] = []
@@ -68,6 +70,7 @@ package actor SQLiteStore: SessionStore {
                     .error, "store", "record_damaged", "a damaged record was left out", ["table": .text(table)]))
         }
         connection = Connection(database: database, writer: StoreWriter(database), reader: reader)
+        if vfs == nil { place = FilePlace(path) }
     }
 
     /// Writes what is waiting and closes the file. Idempotent; everything afterwards fails with `closed`.
@@ -125,6 +128,7 @@ package actor SQLiteStore: SessionStore {
         guard state.isSaving else { return group.map { _ in .failure(.notSaved(reason: state.reason ?? "")) } }
         var results: [Result<Void, StoreError>] = []
         do throws(SQLiteError) {
+            try place?.check()
             try connection.database.transaction { () throws(SQLiteError) in
                 for writes in group { results.append(try apply(writes, on: connection)) }
             }
@@ -197,6 +201,7 @@ package actor SQLiteStore: SessionStore {
     private func probe() {
         guard let connection, !state.isSaving else { return }
         do throws(SQLiteError) {
+            try place?.check()
             try Opening.tryToWrite(connection.database)
             state = .saving
             diagnostics.record(Diagnostic(.info, "store", "saving_again", "the disk takes writes again"))

@@ -68,7 +68,11 @@ public enum ErrorCode: String, WireEnum, Error, Sendable, Hashable {
     public var definitelyNotDone: Bool {
         switch self {
         case .opConflict, .opSettled, .opExpired, .deliveryUnknown, .internal: false
-        default: true
+        case .badInput, .unknownVersion, .unknownSession, .unknownDaemon, .badCwd, .windowClosed, .timedOut,
+            .unauthorized, .revoked, .scope, .unreachable, .daemonRestarting, .wrongNode, .busy, .leaseHeld,
+            .turnOver, .tooLate, .notWhatWasShown, .unknownRequest, .opIDRequired, .digestMissing, .wrongChannel,
+            .unknownType, .tooLarge, .protocol, .notSaved, .portTaken, .directoryLocked, .directoryReadOnly:
+            true
         }
     }
 }

@@ -36,7 +36,14 @@ public protocol Link: Sendable {
 /// 10 s until it is closed.
 public protocol IncomingLink: Link {
     /// The peer is known: lifts the limits on strangers. Idempotent.
-    func authorize() async
+    ///
+    /// - Parameter budget: what its channels keep of messages that are not complete is charged there; a channel that would
+    ///   exceed it fails with `protocolViolation`.
+    func authorize(charging budget: ByteBudget) async
+
+    /// The peer's key is one that may enter, although it has said nothing yet: it takes no stranger's place from now on, and
+    /// its owner watches the time. The other limits stay. Idempotent.
+    func recognize() async
 
     /// The peer has said who it is and a person must decide: the 10 s are over, the other limits stay. Idempotent.
     func keepWaiting() async

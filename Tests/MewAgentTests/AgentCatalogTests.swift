@@ -28,22 +28,22 @@ struct AgentCatalogTests {
     @Test("an agent with a command is understood and refused in words")
     func laterVersion() {
         #expect(
-            words("claude=claude-acp --stdio").hasPrefix("Agent 'claude' cannot be started: agents of the Agent Client")
+            words("claude=claude-acp --stdio").hasPrefix("agent 'claude' cannot be started: agents of the Agent Client")
         )
-        #expect(words("shell", "x=y").hasPrefix("Agent 'x' cannot be started"))
+        #expect(words("shell", "x=y").hasPrefix("agent 'x' cannot be started"))
     }
 
     @Test("other mistakes are named")
     func mistakes() {
-        #expect(words("fish").hasPrefix("There is no built-in agent 'fish'"))
-        #expect(words("").hasPrefix("There is no built-in agent ''"))
+        #expect(words("fish").hasPrefix("there is no built-in agent 'fish'"))
+        #expect(words("").hasPrefix("there is no built-in agent ''"))
         #expect(words("shell=sh").hasPrefix("'shell' cannot name an agent"))
         #expect(words("=sh").hasPrefix("'' cannot name an agent"))
         #expect(words("a b=sh").hasPrefix("'a b' cannot name an agent"))
-        #expect(words(String(repeating: "a", count: 32) + "=sh").hasPrefix("Agent 'aaa"))
+        #expect(words(String(repeating: "a", count: 32) + "=sh").hasPrefix("agent 'aaa"))
         #expect(words(String(repeating: "a", count: 33) + "=sh").contains("cannot name an agent"))
-        #expect(words("claude= ").hasPrefix("Agent 'claude' has no command"))
-        #expect(words("shell", "shell") == "Agent 'shell' is given twice; leave one --agent out.")
+        #expect(words("claude= ").hasPrefix("agent 'claude' has no command"))
+        #expect(words("shell", "shell") == "agent 'shell' is given twice; leave one --agent out")
     }
 }
 

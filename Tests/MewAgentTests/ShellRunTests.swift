@@ -6,7 +6,7 @@ import Testing
 @testable import MewAgent
 
 /// One command at a time, in real processes.
-@Suite("A command of the shell agent")
+@Suite("A command of the shell agent", .timeLimit(.minutes(1)))
 struct ShellRunTests {
     private let commands = CommandBench()
 
@@ -125,6 +125,36 @@ struct ShellRunTests {
         #expect(end.ended == [] && end.escaped.count == 1)
         let escaped = try #require(ProcessIdentity(now: number))
         #expect(ProcessSession(leader: escaped).kill() == [])
+    }
+
+    @Test("a watcher that is slow to notice the end is no process of the command")
+    func slowWatcher() async throws {
+        let run = commands.newRun()
+        // The command runs in bash, which leaves the watcher as the only `sh` of the session.
+        let process = try await commands.start(
+            run, "kill -STOP $(ps -s $$ -o pid=,comm= | awk '$2 == \"sh\" && $1 != '$$' { print $1 }') && echo stopped")
+        await run.release()
+        let end = await commands.end(of: run)
+        #expect(end == ShellEnd(exit: .status(0), output: "stopped\n", ended: [], escaped: []))
+        #expect(ProcessSession(leader: process).members().count == 1)
+        #expect(ProcessSession(leader: process).kill() == [])
+    }
+
+    @Test("a flood of more than is told live is still read to its end, and only its end is kept")
+    func longFlood() async throws {
+        let run = commands.newRun()
+        _ = try await commands.start(run, "head -c 4000000 /dev/zero | tr '\\0' x; echo; echo the end")
+        await run.release()
+        var told = ""
+        var end: ShellEnd?
+        while end == nil {
+            switch await run.next() {
+            case .output(let actions): for case .progress(let text) in actions { told += text }
+            case .ended(let ended): end = ended
+            }
+        }
+        #expect(told.hasSuffix(OutputPacer.quietNote))
+        #expect(end?.output.hasSuffix("x\nthe end\n") == true)
     }
 
     @Test("a flood is read no faster than it is told, and nothing of it is buffered")

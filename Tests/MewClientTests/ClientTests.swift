@@ -6,7 +6,7 @@ import Testing
 
 @testable import MewClient
 
-@Suite("All daemons of a device")
+@Suite("All daemons of a device", .timeLimit(.minutes(1)))
 struct ClientTests {
     private func run(
         _ stage: Stage, _ body: @escaping @Sendable (Client) async throws -> Void

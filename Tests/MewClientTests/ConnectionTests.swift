@@ -6,7 +6,7 @@ import Testing
 
 @testable import MewClient
 
-@Suite("The connection to a daemon")
+@Suite("The connection to a daemon", .timeLimit(.minutes(1)))
 struct ConnectionTests {
     @Test("hello, ready, and the pong's version is kept", arguments: [ApplicationProtocol.native, .stock])
     func hello(applicationProtocol: ApplicationProtocol) async throws {
@@ -77,6 +77,22 @@ struct ConnectionTests {
             await stage.supervisor.retry()
             try await stage.accept().welcome()
             try await feed.ready()
+        }
+    }
+
+    @Test("the code of a refused pairing is the daemon's, when it says one")
+    func refusalCode() async throws {
+        let stage = Stage(token: "mew_old")
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            _ = try await link.control.receive()
+            let error = DaemonMessage.ErrorReply(message: "the pairing window is closed", code: .windowClosed)
+            try await link.control.send(.error(error))
+            await link.link.close(code: .pairingRefused, reason: error.message)
+            let phase = try await feed.phase { if case .parked = $0 { true } else { false } }
+            #expect(phase == .parked(.pairingRefused(error.message, .windowClosed)))
+            guard case .parked(let refusal) = phase else { return }
+            #expect(ClientError(refusal).code == .windowClosed)
         }
     }
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import MewClient
 
-@Suite("The feed of events")
+@Suite("The feed of events", .timeLimit(.minutes(1)))
 struct FeedTests {
     @Test("events arrive in order, and the end comes after them")
     func order() async {
@@ -30,6 +30,34 @@ struct FeedTests {
                 expected += 1
             }
             #expect(expected == 1_001)
+        }
+    }
+
+    @Test("what is posted goes in when the feed is full, in its place, and lets nobody else in")
+    func posting() async {
+        let feed = Feed<Int>(capacity: 1)
+        #expect(feed.post(1) && feed.post(2) && !feed.offerNow(3))
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await feed.send(3) }
+            #expect(await feed.next() == 1)
+            #expect(!feed.offerNow(4))
+            #expect(await feed.next() == 2)
+            #expect(await feed.next() == 3)
+        }
+        feed.finish()
+        #expect(!feed.post(5))
+    }
+
+    @Test("senders that wait are let in in the order in which they came")
+    func fairness() async {
+        let feed = Feed<Int>(capacity: 1)
+        await feed.send(0)
+        await withTaskGroup(of: Void.self) { group in
+            for number in 1...20 {
+                group.addTask { await feed.send(number) }
+                while feed.waitingSenders < number { await Task.yield() }
+            }
+            for number in 0...20 { #expect(await feed.next() == number) }
         }
     }
 

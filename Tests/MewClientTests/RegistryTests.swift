@@ -80,7 +80,7 @@ struct RegistryTests {
     }
 }
 
-@Suite("What a client keeps between runs")
+@Suite("What a client keeps between runs", .timeLimit(.minutes(1)))
 struct ClientRecordsTests {
     private let entropy = SeededEntropy(seed: 7)
     private let daemon = SecretKey.generate(entropy: SeededEntropy(seed: 1)).node

@@ -8,7 +8,7 @@ import Testing
 private let id = SessionID("sess_1")!  // a literal that is one
 private let epoch = Epoch(ULID(high: 1, low: 1))
 
-@Suite("Sessions over a link")
+@Suite("Sessions over a link", .timeLimit(.minutes(1)))
 struct SessionTests {
     /// A stage with a ready native link, attached to `id` at event `head`.
     private func attached(
@@ -216,7 +216,8 @@ struct SessionTests {
         try await stage.run { feed in
             _ = try await attached(stage, feed)
             await stage.store.fail(with: .readOnly(path: "client.json"))
-            await #expect(throws: ClientError(.directoryReadOnly, "cannot write to client.json: it is read-only")) {
+            let error = ClientError(.directoryReadOnly, "cannot write to client.json: it is read-only", isLocal: true)
+            await #expect(throws: error) {
                 try await stage.supervisor.prompt("hi", in: id)
             }
         }
@@ -318,6 +319,65 @@ struct SessionTests {
             for _ in 0..<3 { try await feed.sessionPhase(.lost) }
             try await feed.sessionPhase(.lost)
             #expect(await stage.supervisor.view.attached[id]?.phase == .lost)
+        }
+    }
+
+    @Test("what the reader of a full feed asks for does not wait for the reader")
+    func fullFeed() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let (_, channel) = try await attached(stage, feed)
+            let narrow = await stage.supervisor.subscribe(capacity: 1)
+            for (number, text) in [(1, "one"), (2, "two")] as [(UInt64, String)] {
+                try await channel.send(event(text), session: id, seq: number)
+            }
+            // The second one waits for room in the narrow feed now.
+            _ = try await feed.sessionEvent { $0.frame.message == event("two") }
+            let operation = try await stage.supervisor.prompt("go", in: id)
+            #expect(try await channel.receive().operation == operation)
+            #expect(try await narrow.sessionEvent { $0.frame.message == event("two") }.session == id)
+        }
+    }
+
+    @Test("a reader that has left an unread feed behind does not keep the client from ending")
+    func unreadFeed() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            _ = await stage.supervisor.subscribe(capacity: 1)
+            stage.daemon.breakLinks()
+            try await feed.phase { if case .waiting = $0 { true } else { false } }
+        }
+    }
+
+    @Test("a reader that is slow misses nothing when the attempt that told it is replaced")
+    func slowReader() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let slow = await stage.supervisor.subscribe(capacity: 1)
+            // Told to `feed` and waiting for room in the slow one, which has `dialing`.
+            try await feed.phase { if case .greeting = $0 { true } else { false } }
+            await stage.supervisor.retry()
+            try await slow.phase { if case .greeting = $0 { true } else { false } }
+            try await slow.phase { if case .dialing = $0 { true } else { false } }
+        }
+    }
+
+    @Test("a daemon that allows no more channels lets an attach time out, and not before")
+    func noChannel() async throws {
+        let stage = Stage(opensChannels: 1)
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            async let failure = failureOfAttach(stage)
+            let limit = ClientDeadlines().attach
+            await stage.clock.sleeper(for: limit)
+            stage.clock.advance(by: limit)
+            #expect(await failure?.code == .timedOut)
+            #expect(await stage.supervisor.view.attached.isEmpty)
         }
     }
 

@@ -17,8 +17,12 @@ struct Stage: Sendable {
     let supervisor: DaemonSupervisor
     let environment: ClientEnvironment
 
-    /// - Parameter token: in the registry, as after scanning a code.
-    init(protocols: [ApplicationProtocol] = [.native, .stock], token: String? = nil) {
+    /// - Parameters:
+    ///   - token: in the registry, as after scanning a code.
+    ///   - opensChannels: how many channels can be opened on each link; opening more waits for ever.
+    init(
+        protocols: [ApplicationProtocol] = [.native, .stock], token: String? = nil, opensChannels: Int = .max
+    ) {
         let daemonNode = SecretKey.generate(entropy: SeededEntropy(seed: 1)).node
         let deviceNode = SecretKey.generate(entropy: SeededEntropy(seed: 2)).node
         daemon = network.endpoint(daemonNode, protocols: protocols)
@@ -28,7 +32,8 @@ struct Stage: Sendable {
             node: daemonNode, name: "desk", addresses: [.loopback(port: 1)], token: token,
             addedAt: WallTime(milliseconds: 1))
         environment = ClientEnvironment(
-            dialer: device, clock: clock, wallClock: { WallTime(milliseconds: 1_000) },
+            dialer: opensChannels == .max ? device : ScarceDialer(dialer: device, channels: opensChannels),
+            clock: clock, wallClock: { WallTime(milliseconds: 1_000) },
             entropy: ConstantEntropy(value: 0), store: store, deviceName: "laptop", app: "mew test", clientKind: .cli)
         supervisor = DaemonSupervisor(record: record, environment: environment)
     }

@@ -19,7 +19,7 @@ final class TestClock: Clock {
         var sleepers: [UInt64: Sleeper] = [:]
         var next: UInt64 = 0
         /// Who waits for somebody to sleep until a certain time.
-        var watchers: [(deadline: Instant, continuation: CheckedContinuation<Void, Never>)] = []
+        var watchers: [UInt64: (deadline: Instant, continuation: CheckedContinuation<Void, Never>)] = [:]
     }
 
     private let state = Mutex(State())
@@ -38,9 +38,9 @@ final class TestClock: Clock {
                     if Task.isCancelled { return (false, []) }
                     if deadline <= state.now { return (true, []) }
                     state.sleepers[number] = Sleeper(deadline: deadline, continuation: continuation)
-                    let watchers = state.watchers.filter { $0.deadline == deadline }.map(\.continuation)
-                    state.watchers.removeAll { $0.deadline == deadline }
-                    return (nil, watchers)
+                    let watchers = state.watchers.filter { $0.value.deadline == deadline }
+                    for number in watchers.keys { state.watchers[number] = nil }
+                    return (nil, watchers.values.map(\.continuation))
                 }
                 if let now { continuation.resume(returning: now) }
                 for watcher in watchers { watcher.resume() }
@@ -51,16 +51,25 @@ final class TestClock: Clock {
         guard slept else { throw CancellationError() }
     }
 
-    /// Waits until somebody sleeps for exactly `duration` from now.
+    /// Waits until somebody sleeps for exactly `duration` from now, or the task is cancelled.
     func sleeper(for duration: Duration) async {
-        await withCheckedContinuation { continuation in
-            let isThere = state.withLock { state in
-                let deadline = state.now.advanced(by: duration)
-                if state.sleepers.values.contains(where: { $0.deadline == deadline }) { return true }
-                state.watchers.append((deadline, continuation))
-                return false
+        let number = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let goesOn = state.withLock { state in
+                    let deadline = state.now.advanced(by: duration)
+                    let isThere = state.sleepers.values.contains { $0.deadline == deadline }
+                    if isThere || Task.isCancelled { return true }
+                    state.watchers[number] = (deadline, continuation)
+                    return false
+                }
+                if goesOn { continuation.resume() }
             }
-            if isThere { continuation.resume() }
+        } onCancel: {
+            state.withLock { $0.watchers.removeValue(forKey: number) }?.continuation.resume()
         }
     }
 

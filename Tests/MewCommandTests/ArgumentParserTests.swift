@@ -107,10 +107,26 @@ struct ArgumentParserTests {
         guard case .help(path) = try Example.parser.parse(["help"] + path) else { throw UsageError("no help") }
     }
 
-    @Test("no word at all is a request for help")
+    @Test("no word at all is a request for help, and so is asking for help on help")
     func emptyIsHelp() throws {
-        guard case .help([]) = try Example.parser.parse([]) else { throw UsageError("no help") }
-        guard case .version = try Example.parser.parse(["--version"]) else { throw UsageError("no version") }
+        for words in [[], ["help"], ["--help"], ["help", "help"]] {
+            guard case .help([]) = try Example.parser.parse(words) else { throw UsageError("no help") }
+        }
+        for words in [["--version"], ["-V"], ["version"]] {
+            guard case .version = try Example.parser.parse(words) else { throw UsageError("no version") }
+        }
+    }
+
+    @Test("--help before a command is help for that command; a mistyped topic gets the nearest one")
+    func helpTopics() throws {
+        guard case .help(["ping"]) = try Example.parser.parse(["--help", "ping", "--json"]) else {
+            throw UsageError("no help")
+        }
+        guard case .help(["session", "rename"]) = try Example.parser.parse(["help", "session", "rename", "x"]) else {
+            throw UsageError("no help")
+        }
+        #expect(Example.refusal("help", "session", "renam")?.hint == "Did you mean 'mew session rename'?")
+        #expect(Example.refusal("--help", "pnig")?.hint == "Did you mean 'mew ping'?")
     }
 
     @Test("help of every length stays within 80 columns")

@@ -57,6 +57,9 @@ final class CommandStage: Sendable {
     ) async throws -> Result {
         async let played: Void = play(try await FakeLink.accept(on: daemon))
         let result = try await run(words)
+        // A command that never dialled must not leave its daemon waiting.
+        daemon.stopListening()
+        defer { daemon.listen() }
         do {
             try await played
         } catch {

@@ -8,7 +8,7 @@ import Testing
 
 private let session = SessionID("sess_01K4SJKHR00000000000SESS01")!  // a literal that is one
 
-@Suite("Commands against a daemon")
+@Suite("Commands against a daemon", .timeLimit(.minutes(1)))
 struct CommandTests {
     private let epoch = Epoch(ULID(high: 1, low: 1))
 
@@ -217,8 +217,37 @@ struct CommandTests {
         #expect(pending.objects.first?["kind"] == "prompt")
     }
 
-    @Test("ops --check asks, --drop settles what the daemon never stored")
-    func operations() async throws {
+    @Test("a turn at a stock daemon whose connection is lost: its list says how it went", arguments: [true, false])
+    func stockLoss(hasFailed: Bool) async throws {
+        let stage = CommandStage(protocols: [.stock])
+        try await stage.add()
+        var ended = info
+        ended.lastTurnFailed = hasFailed
+        let result = try await stage.run("prompt", "desk", "hi", "--json") { [ended, daemon = stage.daemon] link in
+            try await link.welcome()
+            guard case .newSession = try await link.control.receive().message else {
+                throw FakeDaemonError("no new_session")
+            }
+            try await link.showSession()
+            guard case .prompt = try await link.control.receive().message else { throw FakeDaemonError("no prompt") }
+            try await link.control.send(.userMessage(.init(text: "hi")))
+            try await link.control.send(.sessionActivityChanged(.init(sessionID: session, activity: .running)))
+            await link.link.close(code: .shuttingDown, reason: "a minute")
+            let second = try await FakeLink.accept(on: daemon)
+            try await second.welcome()
+            guard case .attachSession = try await second.control.receive().message else {
+                throw FakeDaemonError("no attach_session")
+            }
+            try await second.showSession()
+            try await second.list([ended])
+            _ = await second.link.closed()
+        }
+        #expect(result.exit == (hasFailed ? .failed : .ok), "\(result.err.text)")
+        #expect(result.objects.last?["outcome"] == (hasFailed ? "failed" : "completed"))
+    }
+
+    @Test("ops --check asks, --drop settles what the daemon never stored", arguments: [false, true])
+    func operations(settle: Bool) async throws {
         let stage = CommandStage()
         try await stage.add()
         _ = try await stage.run("prompt", "desk", "hi") { [epoch] link in
@@ -230,23 +259,20 @@ struct CommandTests {
             _ = try await channel.receive()
             await link.link.close(code: .revoked, reason: "lost")
         }
-        for (flag, settle) in [("--check", false), ("--drop", true)] {
-            let result = try await stage.run("ops", "desk", "1", flag, "--json") { link in
-                try await link.welcome()
-                let request = try await link.control.receive()
-                guard case .receiptQuery(let query) = request.message else { throw FakeDaemonError("no query") }
-                #expect(query.settle == settle)
-                try await link.control.receipt(
-                    try #require(query.operations.first), settle ? .absent : .started, ref: request.ref)
-                _ = await link.link.closed()
-            }
-            if settle {
-                #expect(result.exit == .ok, "\(result.err.text)")
-            } else {
-                #expect(result.objects.first?["state"] == "delivered")
-            }
-            if !settle { break }
+        let flag = settle ? "--drop" : "--check"
+        let result = try await stage.run("ops", "desk", "1", flag, "--json") { link in
+            try await link.welcome()
+            let request = try await link.control.receive()
+            guard case .receiptQuery(let query) = request.message else { throw FakeDaemonError("no query") }
+            #expect(query.settle == settle)
+            try await link.control.receipt(
+                try #require(query.operations.first), settle ? .absent : .started, ref: request.ref)
+            _ = await link.link.closed()
         }
+        #expect(result.exit == .ok, "\(result.err.text)")
+        #expect(result.objects.first?["state"] == (settle ? "absent" : "delivered"))
+        let left = try await stage.run("ops", "--json").objects.map { $0["state"] }
+        #expect(left == (settle ? [] : ["delivered"]))
     }
 
     @Test("history pages back to the start of one frozen list, oldest first")
@@ -327,7 +353,7 @@ struct CommandTests {
             #expect(result.exit == exit, "\(outcome): \(result.err.text)")
             #expect(result.objects.first?["outcome"] == .string(outcome.rawValue))
             if outcome == .tooLate {
-                #expect(result.err.text.contains("too late: answered by phone: allow_once"))
+                #expect(result.err.text.contains("too late: answered by phone: once"))
                 #expect(result.objects.first?["by"]?["name"] == "phone")
             }
         }
@@ -346,6 +372,13 @@ struct CommandTests {
         #expect(other.exit == .refused, "an answer to another text is not sent")
         let nobody = try await stage.run("answer", "desk", id.description)
         #expect(nobody.exit == .usage, "without a digest the question must be shown, which needs a terminal")
+    }
+
+    @Test("a digest that is too short or none at all is a mistake in the command line", arguments: ["a1b2c", "a1b2cx"])
+    func badDigest(digest: String) async throws {
+        let result = try await CommandStage().run("answer", "desk", "7F3K", "once", "--digest", digest)
+        #expect(result.exit == .usage)
+        #expect(result.err.text.contains("--digest needs at least 6 hex digits"), "\(result.err.text)")
     }
 
     @Test("ping prints a line for each round trip")
@@ -392,5 +425,14 @@ struct CommandTests {
             #expect(result.exit == .ok)
             #expect(result.out.text.hasPrefix("mew \(command.name): "))
         }
+    }
+}
+
+extension FakeLink {
+    /// Plays a stock daemon's answer to a new session, or to an attach.
+    fileprivate func showSession() async throws {
+        try await control.send(.sessionReady(.init(sessionID: session)))
+        try await control.send(.thinkingVariantChanged(.init(variant: nil)))
+        try await control.send(.sessionHistoryPage(.init(sessionID: session, messages: [], replaces: true)))
     }
 }

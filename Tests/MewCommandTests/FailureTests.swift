@@ -71,6 +71,18 @@ struct DaemonSelectionTests {
         }
     }
 
+    @Test("a node ID that nobody here has is told as one; one with a slip gets the daemon it is near to")
+    func nodeIDs() throws {
+        let other = try #require(SecretKey(seed: [UInt8](repeating: 3, count: 32))).node.z32
+        let unknown = #expect(throws: CommandFailure.self) { try name(other) }
+        #expect(unknown?.message == "no daemon with the node ID \(other) is known here")
+        #expect(unknown?.hint == "Run 'mew pair' on its machine and 'mew add' here first.")
+        let known = try #require(registry.named("laptop")).node.z32
+        for slip in [String(known.dropLast() + "x"), String(known.dropLast(2)), "0" + known] {
+            #expect(#expect(throws: CommandFailure.self) { try name(slip) }?.hint == "Did you mean laptop?")
+        }
+    }
+
     @Test("a mistyped name gets the nearest one; without daemons the way to one")
     func suggests() {
         #expect(

@@ -7,7 +7,8 @@ final class LineCollector: LineSink {
     private struct State {
         var text = ""
         var isOver = false
-        var waiters: [(wanted: String, continuation: CheckedContinuation<String?, Never>)] = []
+        var waiters: [(number: UInt64, wanted: String, continuation: CheckedContinuation<String?, Never>)] = []
+        var nextWaiter: UInt64 = 0
     }
 
     private let state = Mutex(State())
@@ -26,12 +27,29 @@ final class LineCollector: LineSink {
         settle()
     }
 
-    /// The first whole line that contains `wanted`; nil when the command ended without one.
+    /// The first whole line that contains `wanted`; nil when the command ended without one, or the test was cancelled.
     func line(containing wanted: String) async -> String? {
-        await withCheckedContinuation { continuation in
-            state.withLock { $0.waiters.append((wanted, continuation)) }
-            settle()
+        let number = state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
         }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                state.withLock { $0.waiters.append((number, wanted, continuation)) }
+                if Task.isCancelled { giveUp(number) }
+                settle()
+            }
+        } onCancel: {
+            giveUp(number)
+        }
+    }
+
+    private func giveUp(_ number: UInt64) {
+        let waiter = state.withLock { state -> CheckedContinuation<String?, Never>? in
+            guard let index = state.waiters.firstIndex(where: { $0.number == number }) else { return nil }
+            return state.waiters.remove(at: index).continuation
+        }
+        waiter?.resume(returning: nil)
     }
 
     private func settle() {

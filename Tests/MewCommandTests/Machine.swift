@@ -4,6 +4,7 @@ import MewLoop
 import MewNode
 import MewTestSupport
 import MewWire
+import Testing
 
 @testable import mew
 
@@ -23,9 +24,22 @@ final class Machine: Sendable {
             (self.out, self.err, self.task, self.runtime) = (out, err, task, runtime)
         }
 
-        var exit: ExitCode { get async { await task.value } }
+        /// Ends the command when the test's time is over.
+        var exit: ExitCode {
+            get async {
+                await withTaskCancellationHandler {
+                    await task.value
+                } onCancel: {
+                    task.cancel()
+                    runtime.signals.arrived(.terminate)
+                }
+            }
+        }
 
-        func signal(_ signal: Signal) { runtime.signals.arrived(signal) }
+        func signal(_ signal: Signal) {
+            if !runtime.signals.isHeard { Issue.record("\(signal) came too early or too late: \(err.text)") }
+            runtime.signals.arrived(signal)
+        }
     }
 
     struct Result {

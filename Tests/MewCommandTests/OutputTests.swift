@@ -1,3 +1,5 @@
+import MewBase
+import MewWire
 import Testing
 
 @testable import mew
@@ -36,6 +38,16 @@ struct OutputTests {
         var table = TextTable(["N"], flexible: 0)
         table.add(["東京東京東京東京東京"])
         #expect(displayWidth(table.lines(width: 9)[1]) <= 9)
+    }
+
+    @Test("JSON on a screen has no character that a terminal would interpret, and reads back as the same")
+    func json() throws {
+        let text = "a\u{1b}[2J\u{9b}31m\u{202e}\u{2066}\u{85}\u{7f}\u{2028}\u{e0001}👩\u{200d}🔬é\n"
+        let out = LineCollector()
+        Output(isJSON: true, standard: out, errors: LineCollector()).json(["text": .string(text)])
+        #expect(out.text.dropLast().unicodeScalars.allSatisfy { $0.isPrintable })
+        #expect(out.text.contains("👩") && out.text.contains("é") && out.text.contains("\\u202e"))
+        #expect(try JSON(parsing: out.lines[0])["text"] == .string(text))
     }
 
     @Test("shell quoting survives quotes, spaces and braces")

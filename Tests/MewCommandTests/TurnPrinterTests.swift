@@ -114,6 +114,18 @@ struct TurnPrinterTests {
                 == "$ ls\n✗ permission denied: user denied\n")
     }
 
+    @Test("a call that was cut off shows its output once, with its lines, and says why")
+    func cutOff() {
+        let end = Events.tool(.error("cancelled\na\nb\n"))
+        let running = Events.tool(.running(output: ""))
+        #expect(printed([running, Events.progress("a\n"), Events.progress("b\n"), end]) == "$ ls\na\nb\n✗ cancelled\n")
+        #expect(printed([running, Events.progress("a\n"), end]) == "$ ls\na\nb\n✗ cancelled\n")
+        #expect(printed([Events.tool(.running(output: "a\n")), end]) == "$ ls\na\nb\n✗ cancelled\n")
+        #expect(printed([end]) == "$ ls\n✗ cancelled\na\nb\n")
+        // Lines that are not the output are never left out.
+        #expect(printed([running, Events.progress("x\n"), end]) == "$ ls\nx\n✗ cancelled\na\nb\n")
+    }
+
     @Test("a message of somebody else interrupts an open line, an own one is silent")
     func prompts() {
         let by = By(
@@ -134,6 +146,6 @@ struct TurnPrinterTests {
         let by = By(node: SecretKey.generate(entropy: SystemEntropy()).node, name: "phone", clientKind: .mobile)
         let resolved = DaemonMessage.RequestResolved(
             requestID: .number(1), outcome: .answered, by: by, decision: "allow_once")
-        #expect(printed([Events.event(.requestResolved(resolved))]) == "→ answered by phone: allow_once\n")
+        #expect(printed([Events.event(.requestResolved(resolved))]) == "→ answered by phone: once\n")
     }
 }

@@ -62,13 +62,30 @@ struct AdmissionTests {
         var native = admission(.native, .stranger(mayEnter: true))
         _ = native.receive(Self.hello(code: Pairing.wrongCode))
         let sentence = PairingWindow.Refusal.wrongCode.sentence
-        #expect(native.receive(.refused(.wrongCode)) == [.sendError(sentence), .close(.pairingRefused, sentence)])
+        #expect(
+            native.receive(.refused(.wrongCode)) == [
+                .sendError(sentence, .unauthorized), .close(.pairingRefused, sentence),
+            ])
         var stock = admission(.stock, .stranger(mayEnter: true))
         _ = stock.receive(Self.hello(code: Pairing.wrongCode, capabilities: []))
         #expect(
             stock.receive(.refused(.wrongCode)) == [
-                .sendError("remote pairing credentials were rejected"), .close(.unauthorized, "unauthorized"),
+                .sendError("remote pairing credentials were rejected", .unauthorized),
+                .close(.unauthorized, "unauthorized"),
             ])
+    }
+
+    @Test("a device hears by its code whether to come again: the window is over, the disk is full, too many knock")
+    func refusalCodes() {
+        let codes: [PairingWindow.Refusal: ErrorCode] = [
+            .windowClosed: .windowClosed, .notSaved: .notSaved, .tooManyKnocks: .busy,
+        ]
+        for refusal in PairingWindow.Refusal.allCases {
+            var machine = admission(.native, .stranger(mayEnter: true))
+            _ = machine.receive(Self.hello(code: Pairing.wrongCode))
+            let said = machine.receive(.refused(refusal))
+            #expect(said.first == .sendError(refusal.sentence, codes[refusal] ?? .unauthorized))
+        }
     }
 
     @Test("D1: a known phone that repeats its spent token is welcome")

@@ -1,6 +1,7 @@
 import MewBase
 import MewIdentity
 import MewLoop
+import MewSession
 import MewTestSupport
 import MewWire
 import Testing
@@ -71,16 +72,74 @@ struct HostilePeerTests {
         }
     }
 
+    private static func address(_ network: UInt32) -> SocketAddress {
+        SocketAddress(ipv4: 0x0a00_0001 + network << 8, port: 1)
+    }
+
     @Test("strangers may fill their 32 places while a window is open; known devices come in all the same")
     func strangers() async throws {
         try await DaemonBench.with(devices: Self.rows) { bench in
             _ = try await bench.window()
             var peers: [TestPeer] = []
-            for number in 0..<32 { peers.append(try await bench.dial(Pairing.numberedNode(number + 1_000))) }
-            let late = try await bench.dial(Pairing.numberedNode(2_000))
+            for number in 0..<32 {
+                peers.append(
+                    try await bench.dial(Pairing.numberedNode(number + 1_000), from: Self.address(UInt32(number) / 8)))
+            }
+            let late = try await bench.dial(Pairing.numberedNode(2_000), from: Self.address(9))
             #expect(await late.link.closed() == .peer(.unauthorized, reason: "too many devices are waiting"))
             try await othersAreServed(bench)
             for peer in peers { await peer.link.close(code: .done, reason: "") }
+        }
+    }
+
+    @Test("one network has eight of the places; the device in the operator's hand finds one")
+    func strangersOfOneNetwork() async throws {
+        try await DaemonBench.with(devices: Self.rows) { bench in
+            let screen = try await bench.window()
+            var peers: [TestPeer] = []
+            for number in 0..<8 { peers.append(try await bench.dial(Pairing.numberedNode(number + 1_000))) }
+            let ninth = try await bench.dial(Pairing.numberedNode(2_000))
+            #expect(await ninth.link.closed() == .peer(.unauthorized, reason: "too many devices are waiting"))
+            let wanted = try await bench.dial(Pairing.numberedNode(3_000), from: Self.address(1)).open()
+            try await wanted.hello(token: screen.token.revealed)
+            guard case .remoteReady? = try await wanted.message() else { return fail("not let in") }
+            for peer in peers { await peer.link.close(code: .done, reason: "") }
+        }
+    }
+
+    @Test("connections of a known device that say nothing take nobody's place")
+    func silentConnections() async throws {
+        try await DaemonBench.with(devices: Self.rows) { bench in
+            let screen = try await bench.window()
+            var peers: [TestPeer] = []
+            for number in 1...100 {
+                peers.append(try await bench.dial(Pairing.phone))
+                while await bench.daemon.connections.count < number { await Task.yield() }
+            }
+            let wanted = try await bench.connect(Pairing.numberedNode(3_000))
+            try await wanted.hello(token: screen.token.revealed)
+            guard case .remoteReady? = try await wanted.message() else { return fail("not let in") }
+            try await othersAreServed(bench)
+            for peer in peers { await peer.link.close(code: .done, reason: "") }
+        }
+    }
+
+    @Test("a device that asks in all its channels and reads none is closed with 4 when 64 MiB wait for it")
+    func readsNothing() async throws {
+        try await DaemonBench.with(devices: Self.rows) { bench in
+            let channel = try await bench.connect(Pairing.phone)
+            try await channel.enter()
+            let allowance = await bench.daemon.allowance(of: Pairing.phone)
+            // What other channels of the device hold.
+            let others = allowance.bytes.share()
+            #expect(others.hold(DeviceAllowance.maxBytes))
+            let client = await bench.daemon.client(.session, of: DaemonBench.device(Pairing.phone))
+            #expect(client.push([UInt8](repeating: 0x20, count: 4_096), .reply) == .queued)
+            #expect(!client.isOverdrawn)
+            #expect(client.push([UInt8](repeating: 0x20, count: 4_097), .reply) == .silent)
+            #expect(client.isOverdrawn)
+            #expect(await client.next() == nil)
+            try await othersAreServed(bench)
         }
     }
 }

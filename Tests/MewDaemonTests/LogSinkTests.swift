@@ -1,5 +1,6 @@
 import MewBase
 import MewLoop
+import MewSim
 import Synchronization
 import Testing
 
@@ -45,7 +46,7 @@ struct LogSinkTests {
         // The loop is busy for as long as this holds it: nothing is written meanwhile.
         await withCheckedContinuation { done in
             loop.post {
-                for _ in 0..<1_500 { sink.record(diagnostic(.warning)) }
+                for number in 0..<1_500 { sink.record(diagnostic(.warning, "event_\(number % 2)")) }
                 done.resume()
             }
         }
@@ -53,5 +54,30 @@ struct LogSinkTests {
         #expect(output.lines.count == 1_001)
         #expect(output.lines.last?.contains("500 log lines were dropped") == true)
         loop.stop()
+    }
+
+    @Test(
+        "a thousand lines of one kind at once, then five a second; what is left out is counted, other kinds are written"
+    )
+    func flood() async throws {
+        try withSimWorld(seed: 1) { world in
+            let node = world.addNode("daemon")
+            let output = Output()
+            let sink = LogSink(
+                minimum: .info, format: .human, wall: FixedWallClock(), loop: node.loop, write: output.write)
+            func record(_ count: Int, _ name: String) throws -> [Substring] {
+                let before = output.lines.count
+                try world.run(on: node) { for _ in 0..<count { sink.record(diagnostic(.info, name)) } }
+                try world.run(for: .milliseconds(1))
+                return Array(output.lines[before...])
+            }
+            #expect(try record(990, "a").count == 990)
+            #expect(try record(500, "a").count == 10)
+            #expect(try record(1, "b").count == 1)
+            try world.run(for: .seconds(2))
+            let later = try record(20, "a")
+            #expect(later.count == 11)
+            #expect(later.first?.contains("490 lines of test: a were left out") == true)
+        }
     }
 }

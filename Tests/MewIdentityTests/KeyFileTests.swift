@@ -122,10 +122,13 @@ struct KeyFileTests {
         #expect(throws: KeyFileError.wrongOwner(file.path)) { try file.loadIfPresent() }
     }
 
-    @Test("each refusal says what to do")
+    @Test("each refusal says what to do, and a full disk is not told to be read-only")
     func sentences() {
+        #expect(
+            KeyFileError.unwritable("/k", SystemCause(errno: ENOSPC)).description
+                == "cannot create the key file /k: no space left on device. Free some space, then try again.")
         #expect(KeyFileError.wrongMode("/k", 0o644).description.contains("chmod 600 /k"))
         #expect(KeyFileError.wrongMode("/k", 0o644).description.contains("0644"))
-        #expect(KeyFileError.unwritable("/k", SystemCause(errno: EROFS)).description.contains("Read-only"))
+        #expect(KeyFileError.unwritable("/k", SystemCause(errno: EROFS)).description.contains("read-only"))
     }
 }

@@ -39,8 +39,37 @@ struct PrivateDirectoryTests {
             try directory.write([1], to: "file", entropy: CountingEntropy())
             #expect(Self.mode(place + "/a/b/file") == 0o600)
             chmod(place + "/a/b", 0o755)
-            _ = try PrivateDirectory(creating: place + "/a/b")
+            _ = try PrivateDirectory(creating: place + "/a/b", ours: ["none", "file"])
             #expect(Self.mode(place + "/a/b") == 0o700)
+        }
+    }
+
+    @Test("an open directory that holds other things is refused and left as it is; an empty one is taken")
+    func foreignDirectory() throws {
+        try Self.withPlace { place in
+            let directory = try PrivateDirectory(creating: place + "/a")
+            chmod(directory.path, 0o755)
+            _ = try PrivateDirectory(creating: directory.path, ours: ["mine"])
+            #expect(Self.mode(directory.path) == 0o700)
+            try directory.write([1], to: "theirs", entropy: CountingEntropy())
+            _ = try PrivateDirectory(creating: directory.path, ours: ["mine"])
+            chmod(directory.path, 0o701)
+            #expect {
+                try PrivateDirectory(creating: directory.path, ours: ["mine"])
+            } throws: { ($0 as? SystemError)?.errno == ENOTEMPTY }
+            #expect(Self.mode(directory.path) == 0o701)
+        }
+    }
+
+    @Test("a file in its place is refused and keeps its mode")
+    func fileInPlace() throws {
+        try Self.withPlace { place in
+            try PrivateDirectory(creating: place + "/a").write([1], to: "file", entropy: CountingEntropy())
+            chmod(place + "/a/file", 0o644)
+            #expect {
+                try PrivateDirectory(creating: place + "/a/file")
+            } throws: { ($0 as? SystemError)?.kind == .notADirectory }
+            #expect(Self.mode(place + "/a/file") == 0o644)
         }
     }
 

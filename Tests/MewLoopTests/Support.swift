@@ -24,19 +24,6 @@ final class Shared<Value: Sendable>: Sendable {
     var current: Value { value.withLock { $0 } }
 }
 
-/// splitmix64 (public domain, Vigna).
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ z >> 30) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ z >> 27) &* 0x94d0_49bb_1331_11eb
-        return z ^ z >> 31
-    }
-}
-
 /// Runs `body` with a loop that is stopped afterwards.
 func withLoop<Result: Sendable>(
     spin: Duration = .zero, waitsInMilliseconds: Bool = false, _ body: @Sendable (EventLoop) async throws -> Result

@@ -1,4 +1,5 @@
 import MewBase
+import MewSim
 import Testing
 
 @testable import MewLoop
@@ -63,7 +64,7 @@ struct TimerHeapTests {
     @Test("agrees with a sorted list over 20,000 random operations")
     func model() {
         var heap = TimerHeap()
-        var random = SplitMix(state: 1)
+        var random = SeededGenerator(seed: 1)
         var model: [(deadline: UInt64, order: Int, timer: LoopTimer)] = []
         let fired = Box<[Int]>([])
         for order in 0..<20_000 {

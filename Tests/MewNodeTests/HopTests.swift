@@ -16,7 +16,7 @@ struct HopTests {
             let far = try await startNode(2, on: loop)
             loop.spawn {
                 guard let link = await far.acceptLink() else { return }
-                await link.authorize()
+                await link.authorize(charging: ByteBudget(maxBytes: 64 << 20))
                 guard let channel = await link.acceptChannel() else { return }
                 while let message = try? await channel.receive() { try? await channel.send(message) }
                 _ = await link.closed()

@@ -46,7 +46,7 @@ func withLink(
             async let incoming = far.acceptLink()
             let dialler = try await near.dial(DialTarget(node: far.node, addresses: far.addresses))
             let listener = try #require(await incoming)
-            if authorized { await listener.authorize() }
+            if authorized { await listener.authorize(charging: ByteBudget(maxBytes: 64 << 20)) }
             try await body(LinkEnds(dialler: dialler, listener: listener))
             await near.stop()
             await far.stop()

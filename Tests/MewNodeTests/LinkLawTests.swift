@@ -1,6 +1,7 @@
 import MewBase
 import MewIdentity
 import MewWire
+import Synchronization
 import Testing
 
 /// What every `Link` promises, whatever carries it.
@@ -58,14 +59,21 @@ struct LinkLawTests {
             let (near, far) = try await ends.channel()
             let message = [UInt8](repeating: 7, count: 100_000)
             // 50 MB: more than any window on the way holds.
+            let sent = Count()
             let sender = Task { () async throws(ChannelError) -> Int in
-                for _ in 0..<500 { try await near.send(message) }
-                return 500
+                while sent.current < 500 {
+                    try await near.send(message)
+                    sent.increment()
+                }
+                return sent.current
             }
-            // Until the sender is stuck nothing proves it; an echo on a second channel shows that the link lives on.
+            // The link lives on meanwhile, and gives the sender all the time it could want.
             let (other, otherFar) = try await ends.channel()
-            try await other.send([1])
-            #expect(try await otherFar.receive() == [1])
+            for _ in 0..<200 {
+                try await other.send([1])
+                #expect(try await otherFar.receive() == [1])
+            }
+            #expect(sent.current < 100)
             for _ in 0..<500 { #expect(try await far.receive() == message) }
             #expect(try await sender.value == 500)
         }
@@ -163,4 +171,13 @@ struct LinkLawTests {
             #expect(other != first)
         }
     }
+}
+
+/// Counts in one task and is read in another.
+private final class Count: Sendable {
+    private let value = Mutex(0)
+
+    var current: Int { value.withLock { $0 } }
+
+    func increment() { value.withLock { $0 += 1 } }
 }

@@ -18,7 +18,7 @@ struct LoopbackNetworkTests {
         #expect(link.peer == nodes[1] && incoming.peer == nodes[0])
         #expect(link.applicationProtocol == .native)
         #expect(!incoming.isAuthorized)
-        await incoming.authorize()
+        await incoming.authorize(charging: ByteBudget(maxBytes: 64 << 20))
         #expect(incoming.isAuthorized)
     }
 

@@ -157,7 +157,7 @@ struct NodeTests {
             let connection = try await endpoint.connect(
                 to: far.node, addresses: far.addresses, protocols: [ApplicationProtocol.stock.rawValue])
             let link = try #require(await incoming)
-            await link.authorize()
+            await link.authorize(charging: ByteBudget(maxBytes: 64 << 20))
             try await body(connection, link)
             await endpoint.close(code: 0, reason: "")
             await far.stop()
@@ -208,7 +208,7 @@ struct NodeTests {
             let second = Task { try await ends.dialler.openChannel() }
             try await near.send([1])
             #expect(try await far.receive() == [1])
-            await ends.listener.authorize()
+            await ends.listener.authorize(charging: ByteBudget(maxBytes: 64 << 20))
             let opened = try await second.value
             try await opened.send([2])
             #expect(try await ends.listener.acceptChannel()?.receive() == [2])

@@ -52,7 +52,7 @@ struct SimulatedNodeTests {
 
     static func echo(_ node: Node, on machine: SimNode) async {
         while let link = await node.acceptLink() {
-            await link.authorize()
+            await link.authorize(charging: ByteBudget(maxBytes: 64 << 20))
             guard let channel = await link.acceptChannel() else { return }
             while let message = try? await channel.receive() { try? await channel.send(message) }
             await channel.finish()

@@ -49,6 +49,52 @@ struct StreamChannelTests {
         Array("{\"n\":\(number),\"x\":\"".utf8) + [UInt8](repeating: 0x61, count: count) + Array("\"}".utf8)
     }
 
+    @Test(
+        "beginnings of messages are charged to the peer; the channel that has no room fails, and gives back what it held",
+        arguments: FramingPair.allCases)
+    func unfinishedMessages(framing: FramingPair) async throws {
+        let (account, budget) = (ReceiveCharge.Account(), ByteBudget(maxBytes: 100_000))
+        account.open(budget)
+        func channel() -> (channel: StreamChannel, peer: StreamChannel, bytes: PipeStream) {
+            let (near, far) = PipeStream.pair(capacity: 1 << 20)
+            let channel = StreamChannel(
+                stream: near, framing: framing.far, charge: ReceiveCharge(to: account), loop: loop,
+                entropy: SystemEntropy())
+            let peer = StreamChannel(stream: far, framing: framing.near, loop: loop, entropy: SystemEntropy())
+            return (channel, peer, far)
+        }
+        let (large, small, third) = (channel(), channel(), channel())
+        let message = Task { try await large.channel.receive() }
+        try await writeBeginning(of: 200_000, count: 80_000, on: large.bytes, framing)
+        while budget.usedBytes < 80_000 { await Task.yield() }
+        // A short message passes all the same.
+        try await small.peer.send(Self.message(1, count: 1_000))
+        #expect(try await small.channel.receive() == Self.message(1, count: 1_000))
+        try await writeBeginning(of: 200_000, count: 30_000, on: third.bytes, framing)
+        await #expect(throws: ChannelError.protocolViolation("too much is unfinished in all channels of this device")) {
+            _ = try await third.channel.receive()
+        }
+        #expect(budget.usedBytes <= 100_000)
+        await large.bytes.reset(code: 1)
+        await #expect(throws: ChannelError.self) { _ = try await message.value }
+    }
+
+    /// The header of a message of `size` bytes and the first `count` of them.
+    private func writeBeginning(
+        of size: Int, count: Int, on stream: PipeStream, _ framing: FramingPair
+    ) async throws {
+        let header: [UInt8] =
+            switch framing {
+            case .native: (0..<4).map { UInt8(truncatingIfNeeded: size >> (24 - 8 * $0)) }
+            // One text frame with a 64-bit length and a mask of zeros (RFC 6455 §5.2).
+            case .webSocket:
+                [0x81, 0xff] + (0..<8).map { UInt8(truncatingIfNeeded: size >> (56 - 8 * $0)) } + [0, 0, 0, 0]
+            }
+        let bytes = header + [UInt8](repeating: 0x20, count: count)
+        var offset = 0
+        while offset < bytes.count { offset += try await stream.write(bytes, from: offset) }
+    }
+
     @Test("messages of any size arrive in order both ways, however small the buffer", arguments: FramingPair.allCases)
     func order(framing: FramingPair) async throws {
         let ends = ends(framing, capacity: 100, chunk: 7)

@@ -1,28 +1,7 @@
 import MewBase
 import MewIdentity
 import MewQUICCore
-
-/// A small seeded generator (splitmix64), as random numbers for the simulated wire and as entropy for a connection.
-final class SeededEntropy: Entropy, RandomNumberGenerator, @unchecked Sendable {
-    // Sendable: each test uses one on its own thread only.
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ mixed >> 31
-    }
-
-    func fill(_ buffer: UnsafeMutableRawBufferPointer) {
-        for index in buffer.indices { buffer[index] = UInt8(truncatingIfNeeded: next()) }
-    }
-}
+import MewSim
 
 /// What happens to packets between two connections.
 struct Wire {
@@ -67,7 +46,8 @@ final class CorePair {
 
     var now = CorePair.start
     var wire = Wire()
-    let random: SeededEntropy
+    let entropy: SeededEntropy
+    private var random: SeededGenerator
     private(set) var client: ConnectionCore
     private(set) var server: ConnectionCore?
     private var flights: [Flight] = []
@@ -93,13 +73,14 @@ final class CorePair {
         seed: UInt64 = 1, configuration: TransportConfiguration = TransportConfiguration(),
         dialling node: NodeID? = nil, protocols: [String] = ["test/1"]
     ) throws {
-        random = SeededEntropy(seed: seed)
+        entropy = SeededEntropy(seed: seed)
+        random = SeededGenerator(seed: SeededGenerator.mix(seed))
         self.configuration = configuration
         serverCredentials = try TLSCredentials(Self.serverKey)
         client = try ConnectionCore.dial(
             node ?? Self.serverKey.node, protocols: protocols,
             path: CorePath(number: 1, remote: Self.serverAddress), credentials: try TLSCredentials(Self.clientKey),
-            resetKey: ResetKey(Self.clientKey), configuration: configuration, entropy: random, now: now)
+            resetKey: ResetKey(Self.clientKey), configuration: configuration, entropy: entropy, now: now)
     }
 
     deinit {
@@ -163,18 +144,13 @@ final class CorePair {
 
     private func send(_ bytes: [UInt8], from side: Side, path: CorePath) {
         trace.append(Trace(time: now.nanoseconds, from: side, size: bytes.count))
-        let isLost = Int.random(in: 0..<1_000, using: &generator) < wire.lossPerThousand
-        let jitter = Int64.random(in: 0...max(0, wire.jitter.saturatingNanoseconds), using: &generator)
+        let isLost = random.happens(Double(wire.lossPerThousand) / 1_000)
+        let jitter = Int64.random(in: 0...max(0, wire.jitter.saturatingNanoseconds), using: &random)
         guard !isLost, !wire.isCut, bytes.count <= wire.maxPacketBytes else { return }
         order += 1
         let due = now.advanced(by: wire.latency + .nanoseconds(jitter))
         flights.append(
             Flight(due: due, order: order, to: side.other, bytes: bytes, path: arrivalPath(path, from: side)))
-    }
-
-    private var generator: SeededEntropy {
-        get { random }
-        set {}
     }
 
     /// How the receiving side sees a path of the sending side.
@@ -194,7 +170,7 @@ final class CorePair {
                 guard case .initial(let initial) = InitialPacket.read(bytes) else { return }
                 server = try ConnectionCore.accept(
                     initial, protocols: ["test/1", "test/0"], path: flight.path, credentials: serverCredentials,
-                    resetKey: ResetKey(Self.serverKey), configuration: configuration, entropy: random, now: now)
+                    resetKey: ResetKey(Self.serverKey), configuration: configuration, entropy: entropy, now: now)
             }
             core(flight.to)?.receive(bytes, on: flight.path, ecn: 0, now: now)
         }

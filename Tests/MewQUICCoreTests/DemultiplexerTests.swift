@@ -1,5 +1,7 @@
+import CQuic
 import MewBase
 import MewIdentity
+import MewSim
 import Testing
 
 @testable import MewQUICCore
@@ -54,6 +56,58 @@ struct DemultiplexerTests {
         guard case .retired = retired.find(LocalConnectionID(value: 1), now: now) else { return expect("retired") }
     }
 
+    private func initial(_ id: ForeignConnectionID) -> [UInt8] {
+        let bytes = withUnsafeBytes(of: id.cid.data) { Array($0.prefix(id.byteCount)) }
+        return [0xc0, 0, 0, 0, 1, UInt8(id.byteCount)] + bytes + [0] + Array(repeating: 0, count: 1_200)
+    }
+
+    @Test("a first flight goes to the connection it made; its copies are late for ten seconds after that has ended")
+    func remembersFirstChoices() throws {
+        var demultiplexer = Demultiplexer()
+        let id = ForeignConnectionID(random: SeededEntropy(seed: 1), byteCount: 18)
+        guard case .initial = route(&demultiplexer, initial(id)) else { return expect("a new dialler") }
+        demultiplexer.registerFirstChoice(id, for: slot)
+        guard case .connection(slot) = route(&demultiplexer, initial(id)) else { return expect("the connection") }
+        demultiplexer.retireFirstChoice(id, now: now)
+        let almost = now.advanced(by: .seconds(10) - .nanoseconds(1))
+        guard case .late(nil) = route(&demultiplexer, initial(id), at: almost) else { return expect("late") }
+        guard case .initial = route(&demultiplexer, initial(id), at: now.advanced(by: .seconds(10))) else {
+            return expect("a new dialler")
+        }
+        #expect(demultiplexer.counts.firstChoices == 0)
+    }
+
+    @Test("the memory of first choices is bounded")
+    func boundsFirstChoices() {
+        var demultiplexer = Demultiplexer()
+        let entropy = SeededEntropy(seed: 2)
+        for _ in 0...RetiredConnectionIDs.maxCount {
+            let id = ForeignConnectionID(random: entropy, byteCount: 20)
+            demultiplexer.registerFirstChoice(id, for: slot)
+            demultiplexer.retireFirstChoice(id, now: now)
+        }
+        #expect(demultiplexer.counts.firstChoices == RetiredConnectionIDs.maxCount)
+    }
+
+    @Test("the last 16 bytes find whom a reset would end, among the tokens in use, in packets of 21 bytes and more")
+    func findsResetTarget() throws {
+        var demultiplexer = Demultiplexer()
+        let tokens = try [UInt8(1), 2].map { byte in
+            try #require(Array(repeating: byte, count: 16).withUnsafeBytes { ResetToken($0) })
+        }
+        func target(_ byte: UInt8, size: Int) -> ConnectionSlot? {
+            let packet = Array(repeating: 0x40, count: size - 16) + Array(repeating: byte, count: 16)
+            return packet.withUnsafeBytes { demultiplexer.resetTarget($0)?.slot }
+        }
+        demultiplexer.replaceResetTokens([], with: [tokens[0]], for: slot)
+        #expect(target(1, size: 21) == slot)
+        #expect(target(1, size: 20) == nil)
+        #expect(target(2, size: 21) == nil)
+        demultiplexer.replaceResetTokens([tokens[0]], with: [tokens[1]], for: slot)
+        #expect(target(1, size: 21) == nil)
+        #expect(target(2, size: 43) == slot)
+    }
+
     @Test("the first byte tells STUN, QUIC and noise apart")
     func tellsProtocolsApart() {
         for first in UInt8.min...UInt8.max {
@@ -104,44 +158,81 @@ struct DemultiplexerTests {
 
 @Suite("Admission")
 struct AdmissionTests {
-    private func source(_ number: Int) -> AdmissionSource {
-        AdmissionSource(SocketAddress(ipv4: UInt32(number) << 8, port: 1))
+    private func newcomer(_ network: Int, isProven: Bool) -> Newcomer {
+        Newcomer(SocketAddress(ipv4: UInt32(network) << 8, port: 1), isProven: isProven)
     }
 
     @Test("from 64 half-open connections on strangers must prove their address, from 512 on they get no answer")
     func limitsHalfOpen() {
         var admission = Admission()
         for number in 0..<512 {
-            #expect(admission.verdict(on: source(number), hasProvenAddress: false) == (number < 64 ? .accept : .retry))
-            #expect(admission.verdict(on: source(number), hasProvenAddress: true) == .accept)
-            admission.handshakeStarted(from: source(number))
+            let proven = newcomer(number, isProven: true)
+            #expect(admission.verdict(on: newcomer(number, isProven: false)) == (number < 64 ? .accept : .retry))
+            #expect(admission.verdict(on: proven) == .accept)
+            admission.handshakeStarted(by: proven)
         }
-        #expect(admission.verdict(on: source(600), hasProvenAddress: true) == .drop)
-        admission.handshakeEnded(from: source(0))
-        #expect(admission.verdict(on: source(600), hasProvenAddress: true) == .accept)
+        #expect(admission.verdict(on: newcomer(600, isProven: true)) == .drop)
+        admission.handshakeEnded(by: newcomer(0, isProven: true))
+        #expect(admission.verdict(on: newcomer(600, isProven: true)) == .accept)
     }
 
-    @Test("one network has at most eight handshakes in flight")
-    func limitsPerSource() {
+    @Test(
+        "forged packets of one network cost it a round trip, never the way in: the ninth handshake must prove its address"
+    )
+    func forgedHandshakes() {
         var admission = Admission()
-        let inside = AdmissionSource(SocketAddress("192.0.2.1:1")!)
-        let sameNetwork = AdmissionSource(SocketAddress("192.0.2.254:2")!)
-        let otherNetwork = AdmissionSource(SocketAddress("192.0.3.1:1")!)
+        let forged = Newcomer(SocketAddress("192.0.2.1:1")!, isProven: false)
+        let victim = SocketAddress("192.0.2.254:2")!
         for _ in 0..<8 {
-            #expect(admission.verdict(on: sameNetwork, hasProvenAddress: false) == .accept)
-            admission.handshakeStarted(from: inside)
+            #expect(admission.verdict(on: Newcomer(victim, isProven: false)) == .accept)
+            admission.handshakeStarted(by: forged)
         }
-        #expect(admission.verdict(on: sameNetwork, hasProvenAddress: true) == .drop)
-        #expect(admission.verdict(on: otherNetwork, hasProvenAddress: false) == .accept)
-        admission.handshakeEnded(from: inside)
-        #expect(admission.verdict(on: sameNetwork, hasProvenAddress: false) == .accept)
+        #expect(admission.verdict(on: Newcomer(victim, isProven: false)) == .retry)
+        #expect(admission.verdict(on: Newcomer(victim, isProven: true)) == .accept)
+        #expect(admission.verdict(on: Newcomer(SocketAddress("192.0.3.1:1")!, isProven: false)) == .accept)
+        admission.handshakeEnded(by: forged)
+        #expect(admission.verdict(on: Newcomer(victim, isProven: false)) == .accept)
+    }
+
+    @Test(
+        "one proven address has eight handshakes in flight, its network thirty-two",
+        arguments: ["192.0.2.", "2001:db8::"])
+    func provenHandshakes(_ prefix: String) {
+        var admission = Admission()
+        func host(_ number: Int) -> Newcomer {
+            let text = prefix.contains(":") ? "[\(prefix)\(number)]:9" : "\(prefix)\(number):9"
+            return Newcomer(SocketAddress(text)!, isProven: true)
+        }
+        for number in 1...4 {
+            for _ in 0..<8 {
+                #expect(admission.verdict(on: host(number)) == .accept)
+                admission.handshakeStarted(by: host(number))
+            }
+            #expect(admission.verdict(on: host(number)) == .drop)
+        }
+        #expect(admission.verdict(on: host(5)) == .drop)
+        admission.handshakeEnded(by: host(1))
+        #expect(admission.verdict(on: host(5)) == .accept)
+        #expect(admission.verdict(on: host(2)) == .drop)
+    }
+
+    @Test("one sender behind a relay has eight handshakes in flight; it is never asked to prove an address")
+    func relayedHandshakes() {
+        var admission = Admission()
+        for _ in 0..<8 {
+            #expect(admission.verdict(on: Newcomer(carrier: 1, sender: 1)) == .accept)
+            admission.handshakeStarted(by: Newcomer(carrier: 1, sender: 1))
+        }
+        #expect(admission.verdict(on: Newcomer(carrier: 1, sender: 1)) == .drop)
+        #expect(admission.verdict(on: Newcomer(carrier: 1, sender: 2)) == .accept)
+        #expect(admission.verdict(on: Newcomer(carrier: 2, sender: 1)) == .accept)
     }
 
     @Test("an IPv6 network is a /56")
     func groupsIPv6() {
-        let first = AdmissionSource(SocketAddress("[2001:db8:0:12ff::1]:1")!)
-        #expect(first == AdmissionSource(SocketAddress("[2001:db8:0:1200::2]:2")!))
-        #expect(first != AdmissionSource(SocketAddress("[2001:db8:0:1300::1]:1")!))
+        let first = Newcomer(SocketAddress("[2001:db8:0:12ff::1]:1")!, isProven: false)
+        #expect(first == Newcomer(SocketAddress("[2001:db8:0:1200::2]:2")!, isProven: false))
+        #expect(first != Newcomer(SocketAddress("[2001:db8:0:1300::1]:1")!, isProven: false))
     }
 
     @Test("32 strangers wait ten seconds, 32 more one second, the next is refused")
@@ -173,7 +264,7 @@ struct DeadlineHeapTests {
     @Test("deadlines leave in order of time and then of slot, whatever changed before")
     func ordersDeadlines() {
         var heap = DeadlineHeap()
-        let random = SeededEntropy(seed: 3)
+        var random = SeededGenerator(seed: 3)
         var expected: [Int: Instant] = [:]
         for _ in 0..<2_000 {
             let slot = Int(random.next() % 64)

@@ -1,6 +1,7 @@
 import CQuic
 import MewBase
 import MewIdentity
+import MewSim
 import Testing
 
 @testable import MewQUICCore
@@ -165,6 +166,28 @@ struct LifeTests {
         #expect(stopped)
     }
 
+    @Test("streams that the peer opens and gives up count as long as our application has not let go of them")
+    func abandonedStreams() throws {
+        let pair = try established()
+        var served: [StreamCore] = []
+        pair.onEvent = { _, event in if case .opened(let stream) = event { served.append(stream) } }
+        func openAndGiveUp() throws -> Bool {
+            guard let stream = try pair.client.openStream(.bidirectional) else { return false }
+            pair.client.reset(stream, code: 1)
+            pair.client.stop(stream, code: 1)
+            try #require(try pair.run { stream.isClosed })
+            return true
+        }
+        for _ in 0..<100 { #expect(try openAndGiveUp()) }
+        #expect(try !openAndGiveUp())
+        #expect(served.count == 100)
+        try #require(try pair.run { served.allSatisfy(\.isClosed) })
+        pair.server?.release(served[7])
+        try pair.run(limit: .seconds(1)) { false }
+        #expect(try openAndGiveUp())
+        #expect(try !openAndGiveUp())
+    }
+
     @Test("ten thousand streams, one after another, leave nothing behind")
     func reusesStreams() throws {
         let pair = try established()
@@ -172,7 +195,10 @@ struct LifeTests {
         pair.onEvent = { side, event in
             guard case .readable(let stream) = event, let core = pair.core(side) else { return }
             while core.read(stream) != nil {}
-            if stream.receiving == .ended { core.finish(stream) }
+            if stream.receiving == .ended {
+                core.finish(stream)
+                core.release(stream)
+            }
         }
         for _ in 0..<10_000 {
             let stream = try #require(try pair.client.openStream(.bidirectional))
@@ -274,6 +300,26 @@ struct LifeTests {
         #expect(try pair.run { transfer.isComplete })
         #expect(transfer.mismatches == 0)
         #expect(pair.server?.path.remote == CorePair.clientAddress)
+    }
+
+    @Test(
+        "a listener whose peer's new address does not answer is back on the old path at once, not with the next packet")
+    func fallsBack() throws {
+        let pair = try established()
+        let server = try #require(pair.server)
+        pair.clientAddressSeen = SocketAddress(ipv4: 0x0a00_0909, port: 2_000)
+        let stream = try #require(try pair.client.openStream(.bidirectional))
+        _ = try pair.client.write([1], to: stream)
+        try pair.run(limit: .seconds(1)) { server.path.remote == pair.clientAddressSeen }
+        #expect(server.path.remote == pair.clientAddressSeen)
+        pair.wire.isCut = true
+        var failed = false
+        pair.onEvent = { side, event in
+            if case .pathValidated(_, succeeded: false) = event, side == .server { failed = true }
+        }
+        try pair.run(limit: .seconds(20)) { failed }
+        #expect(failed)
+        #expect(server.path.remote == CorePair.clientAddress)
     }
 
     @Test("a reset is accepted only for the ID in use, and not within 3 PTO of a migration")

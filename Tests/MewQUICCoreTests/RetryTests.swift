@@ -15,7 +15,7 @@ struct RetryTests {
     ) {
         let pair = try CorePair()
         let first = try firstPacket(pair.client, now: pair.now)
-        let retry = try #require(packets.retry(first.0, source: address, entropy: pair.random, now: pair.now))
+        let retry = try #require(packets.retry(first.0, source: address, entropy: pair.entropy, now: pair.now))
         retry.withUnsafeBytes { bytes in
             _ = pair.client.receive(
                 bytes, on: CorePath(number: 1, remote: CorePair.serverAddress), ecn: 0, now: pair.now)
@@ -48,7 +48,7 @@ struct RetryTests {
         let server = try ConnectionCore.accept(
             accepted, protocols: ["test/1"], path: CorePath(number: 1, remote: address),
             credentials: try TLSCredentials(CorePair.serverKey), resetKey: ResetKey(CorePair.serverKey),
-            configuration: TransportConfiguration(), entropy: pair.random, now: pair.now)
+            configuration: TransportConfiguration(), entropy: pair.entropy, now: pair.now)
         pair.adopt(server: server)
         bytes.withUnsafeBytes { bytes in
             _ = server.receive(bytes, on: CorePath(number: 1, remote: address), ecn: 0, now: pair.now)
@@ -56,7 +56,9 @@ struct RetryTests {
         #expect(try pair.run { pair.isEstablished })
     }
 
-    @Test("a token is worth nothing from another address, later than ten seconds, or with a bit changed")
+    @Test(
+        "a token is worth nothing from another address, later than ten seconds, from another node, or with a bit changed"
+    )
     func refusesToken() throws {
         let (pair, first, second, _) = try initials()
         #expect(packets.verify(second, source: address.with(port: 1), now: pair.now) == .invalid)
@@ -66,5 +68,13 @@ struct RetryTests {
         #expect(packets.verify(second, source: address, now: pair.now.advanced(by: lifetime)) == .invalid)
         let other = StatelessPackets(CorePair.clientKey)
         #expect(other.verify(second, source: address, now: pair.now) == .invalid)
+        // The first byte says that it is a Retry token at all.
+        for index in 1..<second.token.count {
+            var token = second.token
+            token[index] ^= 1
+            let changed = InitialPacket(
+                version: second.version, destination: second.destination, source: second.source, token: token)
+            #expect(packets.verify(changed, source: address, now: pair.now) == .invalid, "byte \(index)")
+        }
     }
 }

@@ -1,6 +1,6 @@
-import Glibc
 import MewBase
 import MewQUICCore
+import MewSim
 
 /// Moves `byteCount` bytes each way on each of several streams and checks every byte.
 ///
@@ -31,7 +31,8 @@ final class Transfer {
         self.pair = pair
         streamCount = streams
         byteCount = bytes
-        pair.onEvent = { [unowned self] side, event in handle(side, event) }
+        // Held by the pair, which outlives us: its last steps still come here.
+        pair.onEvent = { side, event in self.handle(side, event) }
     }
 
     var isComplete: Bool {
@@ -71,7 +72,8 @@ final class Transfer {
     private func drain(_ stream: StreamCore, on side: Side) {
         guard let core = pair.core(side), var state = progress[Key(side: side, id: stream.id)] else { return }
         while let chunk = core.read(stream) {
-            if !Pattern.matches(chunk, at: state.read, salt: Self.salt(stream, from: side.other)) { mismatches += 1 }
+            let expected = Pattern.bytes(at: state.read, count: chunk.count, salt: Self.salt(stream, from: side.other))
+            if chunk != expected { mismatches += 1 }
             state.read += chunk.count
         }
         if stream.receiving == .ended { state.sawEnd = state.read == byteCount }
@@ -95,37 +97,4 @@ final class Transfer {
     private static func salt(_ stream: StreamCore, from side: Side) -> Int {
         Int(stream.id) * 7 + side.rawValue * 101
     }
-}
-
-/// A byte sequence in which a piece that is out of place shows: it repeats only after a prime number of bytes.
-enum Pattern {
-    private static let period = 65_521
-    /// Three periods, so that 64 KiB from any offset are one slice.
-    private static let table: [UInt8] = (0..<(3 * period)).map {
-        UInt8(truncatingIfNeeded: ($0 % period) &* 31 &+ ($0 % period) >> 8)
-    }
-
-    /// At most 64 KiB of the sequence.
-    static func bytes(at offset: Int, count: Int, salt: Int) -> UnsafeRawBufferPointer {
-        let start = (offset + salt) % period
-        return shared[start..<(start + min(count, 64 << 10))].rebased
-    }
-
-    static func matches(_ chunk: [UInt8], at offset: Int, salt: Int) -> Bool {
-        chunk.withUnsafeBytes { chunk in
-            let expected = bytes(at: offset, count: chunk.count, salt: salt)
-            return expected.count == chunk.count && memcmp(chunk.baseAddress!, expected.baseAddress!, chunk.count) == 0
-        }
-    }
-
-    /// Never written after it was filled, never freed.
-    nonisolated(unsafe) private static let shared: UnsafeRawBufferPointer = {
-        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: table.count, alignment: 16)
-        copy.copyBytes(from: table)
-        return UnsafeRawBufferPointer(copy)
-    }()
-}
-
-extension Slice<UnsafeRawBufferPointer> {
-    fileprivate var rebased: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self) }
 }

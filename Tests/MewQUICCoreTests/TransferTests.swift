@@ -1,12 +1,13 @@
 import MewBase
 import MewQUICCore
+import MewSim
 import Testing
 
 @Suite("Streams over a bad wire")
 struct TransferTests {
     /// One run of the law of the simulated network: up to 5 % loss, reordering, 300 ms round trips, 1280-byte packets.
     private static func run(seed: UInt64, bytes: Int = 64 << 10, streams: Int = 3) throws -> (CorePair, Transfer) {
-        let random = SeededEntropy(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let pair = try CorePair(seed: seed)
         pair.wire.latency = .milliseconds(Int64(1 + random.next() % 100))
         pair.wire.jitter = .milliseconds(Int64(random.next() % 50))
@@ -41,6 +42,21 @@ struct TransferTests {
         let (_, transfer) = try Self.run(seed: 5, bytes: 10_000_000, streams: 1)
         #expect(transfer.isComplete)
         #expect(transfer.mismatches == 0)
+    }
+
+    @Test("a large transfer leaves every other stream its turn")
+    func sharesTheWire() throws {
+        let pair = try CorePair()
+        try #require(try pair.run { pair.isEstablished && pair.client.isConfirmed })
+        let large = try #require(try pair.client.openStream(.bidirectional))
+        let written = try pair.client.write([UInt8](repeating: 1, count: 200_000), to: large)
+        #expect(written == 200_000)
+        let small = try #require(try pair.client.openStream(.bidirectional))
+        _ = try pair.client.write([UInt8](repeating: 2, count: 1_000), to: small)
+        var opened: [StreamCore] { pair.events[.server]?.opened ?? [] }
+        try pair.run { opened.contains { $0.id == small.id && $0.unreadBytes == 1_000 } }
+        // What both sent in one window, and not the whole of the large one.
+        #expect(try #require(opened.first { $0.id == large.id }).unreadBytes < 50_000)
     }
 
     @Test("a reader that stops stops the writer, and nothing is lost when it goes on")

@@ -116,6 +116,19 @@ struct ReceiptLedgerTests {
         #expect(ledger.admit(key(2), content: ReceiptLedger.settling) == .underWay)
     }
 
+    @Test("an operation that was looked up first is under way however many others are remembered meanwhile")
+    func lookedUpAndUnderWay() {
+        var ledger = ledger(highest: 1_000)
+        ledger.learn(nil, content: [], for: key(1))
+        #expect(ledger.admit(key(1), content: [1]) == .fresh)
+        for number in 2...UInt64(ReceiptLedger.rememberedPerDevice + 2) {
+            ledger.learn(receipt(key(number)), content: [1], for: key(number))
+        }
+        #expect(ledger.admit(key(1), content: [1]) == .underWay)
+        ledger.record(receipt(key(1)), for: key(1))
+        #expect(ledger.admit(key(1), content: [1]) == .known(repeated(receipt(key(1)))))
+    }
+
     @Test("256 receipts are remembered per device; older ones are asked of the store")
     func memory() {
         var ledger = ledger()

@@ -133,6 +133,21 @@ struct SettingsTests {
         #expect(info.archived && info.pinned && info.groupID == "grp_1" && info.title == "two lines")
     }
 
+    @Test("what lists show of a session is short in bytes, too: a letter under a megabyte of accents is cut or refused")
+    func shortInBytes() {
+        var bench = CoreBench()
+        let client = bench.attach(isNew: true)
+        let letter = "a" + String(repeating: "\u{301}", count: 400_000)
+        bench.send(.renameSession(.init(sessionID: CoreBench.session, title: letter)), from: client)
+        #expect(bench.takeReceipts().map(\.code) == [.badInput])
+        #expect(bench.core.record.title == nil)
+        for prompt in [letter, "short", String(repeating: "é", count: 61)] {
+            bench.core.record.firstMessage.map { #expect($0.utf8.count <= 1_024 + 3) }
+            bench.send(.prompt(.init(text: prompt)), from: client)
+        }
+        #expect(bench.core.record.firstMessage == "…")
+    }
+
     @Test("the title of a first turn is the first 60 characters of its prompt; a custom one is not replaced")
     func titles() {
         var (bench, client) = bench()

@@ -1,5 +1,5 @@
 import MewBase
-import MewSession
+@testable import MewSession
 import MewTestSupport
 import MewWire
 import Testing
@@ -245,7 +245,7 @@ struct TurnTests {
             ])
         let row = try #require(bench.world.sessions[CoreBench.session]?.messages.last)
         let stored = try #require(SessionCore.message(in: row))
-        #expect(stored.parts[0].content.toolCall?.state.phase == .error("aborted"))
+        #expect(stored.parts[0].content.toolCall?.state.phase == .error("aborted\nx"))
     }
 
     @Test("what an agent says after its turn is over is not taken")
@@ -262,16 +262,35 @@ struct TurnTests {
         #expect(bench.storedEvents.count == head)
     }
 
-    @Test("an event of 4 MiB is taken, one byte more is not, and the turn goes on")
-    func eventSize() {
+    @Test(
+        "an event of 4 MiB as it is encoded is taken, one character more is not, and the turn goes on",
+        arguments: [(character: "x", encoded: 1), (character: "\u{1}", encoded: 6)])
+    func eventSize(_ text: (character: String, encoded: Int)) {
+        var bench = CoreBench()
+        let client = bench.attach(isNew: true)
+        bench.send(self.text("run"), from: client)
+        // With its quotes.
+        let most = (AgentEvent.maxBytes - 2) / text.encoded
+        let fits = bench.call(.emit(.toolProgress("c", chunk: String(repeating: text.character, count: most))))
+        let tooLarge = bench.call(.emit(.notice(String(repeating: text.character, count: most + 1))))
+        #expect(bench.replies[fits] == .done)
+        #expect(bench.replies[tooLarge] == .failed(.tooLarge(bytes: (most + 1) * text.encoded + 2)))
+        #expect(bench.core.record.turn != nil)
+    }
+
+    @Test("a request that is larger than 4 MiB with the text that is shown is refused, and nobody is asked")
+    func requestSize() {
         var bench = CoreBench()
         let client = bench.attach(isNew: true)
         bench.send(text("run"), from: client)
-        let fits = bench.call(.emit(.notice(String(repeating: "x", count: AgentEvent.maxBytes))))
-        let tooLarge = bench.call(.emit(.notice(String(repeating: "x", count: AgentEvent.maxBytes + 1))))
-        #expect(bench.replies[fits] == .done)
-        #expect(bench.replies[tooLarge] == .failed(.tooLarge(bytes: AgentEvent.maxBytes + 1)))
-        #expect(bench.core.record.turn != nil)
+        let plan = ProposedPlan(
+            path: "plan.md", markdown: String(repeating: "x", count: AgentEvent.maxBytes / 2), persona: "main")
+        let call = bench.call(.plan(plan, call: "c"))
+        guard case .failed(.tooLarge) = bench.replies[call] else {
+            Issue.record("\(String(describing: bench.replies[call]))")
+            return
+        }
+        #expect(bench.core.desk.open.isEmpty)
     }
 
     // MARK: - Guidance
@@ -377,6 +396,37 @@ struct TurnTests {
         #expect(bench.takeReceipts().last?.result == .interrupted)
         bench.crash()
         #expect(bench.startedTurns.map(\.text) == ["one", "two"])
+    }
+
+    @Test("what a call has printed stays in the history when its turn is interrupted, the end of it when it is long")
+    func interruptedOutput() throws {
+        for (size, isCut) in [
+            (SessionCore.interruptedOutputBytes, false), (SessionCore.interruptedOutputBytes + 1, true),
+        ] {
+            var bench = CoreBench()
+            let client = bench.attach(isNew: true)
+            bench.send(text("one"), from: client)
+            let part = Part(
+                id: PartID(ULID(high: 4, low: 3)), messageID: MessageID(ULID(high: 4, low: 1)),
+                session: ULID(high: 0, low: 0),
+                content: .toolCall(
+                    .init(
+                        toolName: "bash", callID: "c1",
+                        state: .init(input: [:], phase: .running(output: ""), time: ToolTime(start: bench.wall)))))
+            bench.emit(.provider(.partStart(part)))
+            bench.emit(.toolProgress("c1", chunk: String(repeating: "x", count: size - 3)))
+            bench.emit(.toolProgress("c1", chunk: "end"))
+            bench.handle(.shutDown)
+            let row = try #require(bench.world.sessions[CoreBench.session]?.messages.last)
+            let stored = try #require(SessionCore.message(in: row)?.parts.first)
+            guard case .toolCall(let call) = stored.content, case .error(let error) = call.state.phase else {
+                Issue.record("the call is not closed: \(stored)")
+                continue
+            }
+            #expect(error.hasPrefix(SessionCore.stopNote + (isCut ? "\n…x" : "\nx")))
+            #expect(error.hasSuffix("xend"))
+            #expect(error.utf8.count <= SessionCore.stopNote.utf8.count + 1 + SessionCore.interruptedOutputBytes)
+        }
     }
 
     @Test("a revoked device's waiting prompts are refused; others run")

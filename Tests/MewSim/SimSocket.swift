@@ -16,7 +16,10 @@ final class SimSocket: DatagramSocket {
     private let node: SimNode
     private let loop: SimLoop
     private let internet: SimInternet
+    /// Where packets are built before they are committed.
     private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
+    /// Where a batch is put together for its receiver, who may answer one packet before reading the next.
+    private let batch = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
     /// Received, not yet delivered.
     private var arrivals: [Flight] = []
     private var arrivedBytes = 0
@@ -45,6 +48,7 @@ final class SimSocket: DatagramSocket {
 
     deinit {
         scratch.deallocate()
+        batch.deallocate()
     }
 
     // MARK: - Receiving
@@ -74,7 +78,7 @@ final class SimSocket: DatagramSocket {
         var index = 0
         while index < flights.count {
             let end = endOfBatch(flights, from: index)
-            if !isClosed { deliver(flights[index..<end]) }
+            if !isClosed { hand(over: flights[index..<end]) }
             for flight in flights[index..<end] { internet.pool.give(flight.bytes, flight.count) }
             index = end
         }
@@ -95,20 +99,20 @@ final class SimSocket: DatagramSocket {
         return end
     }
 
-    private func deliver(_ batch: ArraySlice<Flight>) {
-        guard let first = batch.first else { return }
+    private func hand(over flights: ArraySlice<Flight>) {
+        guard let first = flights.first else { return }
         guard first.kind == .packet else {
             onUnreachable?(first.from)
             return
         }
         var used = 0
-        for flight in batch {
+        for flight in flights {
             let bytes = UnsafeRawBufferPointer(start: flight.bytes, count: flight.count)
-            UnsafeMutableRawBufferPointer(rebasing: scratch[used...]).copyMemory(from: bytes)
+            UnsafeMutableRawBufferPointer(rebasing: batch[used...]).copyMemory(from: bytes)
             used += flight.count
         }
         let received = ReceivedDatagrams(
-            bytes: UnsafeRawBufferPointer(rebasing: scratch[..<used]), segmentSize: first.count, from: first.from,
+            bytes: UnsafeRawBufferPointer(rebasing: batch[..<used]), segmentSize: first.count, from: first.from,
             to: first.to, ecn: first.ecn)
         onReceive?(received)
     }

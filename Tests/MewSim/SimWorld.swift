@@ -239,9 +239,23 @@ package struct SimFailure: Error, CustomStringConvertible {
     }
 }
 
-/// Runs `body` with a world of its own and shuts it down afterwards.
-package func withSimWorld<Result>(seed: UInt64, _ body: (SimWorld) throws -> Result) rethrows -> Result {
+/// Runs `body` with a world of its own and shuts it down afterwards. Tasks that did not end when their node was killed are
+/// a defect of the code under test and end the process.
+///
+/// - Parameter mayAbandonTasks: what is under test waits for something else than its cancellation, and a kill takes that away.
+package func withSimWorld<Result>(
+    seed: UInt64, mayAbandonTasks: Bool = false, _ body: (SimWorld) throws -> Result
+) rethrows -> Result {
     let world = SimWorld(seed: seed)
-    defer { _ = world.shutDown() }
-    return try body(world)
+    let result: Result
+    do {
+        result = try body(world)
+    } catch {
+        // What went wrong first is what the test is told.
+        _ = world.shutDown()
+        throw error
+    }
+    let leaked = world.shutDown()
+    precondition(leaked == 0 || mayAbandonTasks, "seed \(seed): \(leaked) tasks did not end when their node was killed")
+    return result
 }

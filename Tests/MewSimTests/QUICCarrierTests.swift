@@ -37,24 +37,38 @@ private final class Pipe: DatagramCarrier, @unchecked Sendable {
 
 @Suite("Carriers: the seam of the relay")
 struct QUICCarrierTests {
-    private func attach(_ world: SimWorld, _ pipe: Pipe, to node: QUICNode) throws -> CarrierID {
-        let endpoint = node.endpoint
-        return try world.run(on: node.node) { await endpoint.attach(pipe) }
+    /// An echoing server, a client, and a carrier between them.
+    private struct Pair {
+        let server: QUICNode
+        let client: QUICNode
+        let here: Pipe
+        private let there: Pipe
+        /// The way from the client to the server through the carrier.
+        let carried: Route
+
+        init(_ world: SimWorld, _ configure: (inout EndpointConfiguration) -> Void = { _ in }) throws {
+            server = try QUICNode(world, "server", key: 1, configure)
+            client = try QUICNode(world, "client", key: 2, accepts: [])
+            server.echoAll()
+            (here, there) = (Pipe(client.node), Pipe(server.node))
+            (here.other, there.other) = (there, here)
+            carried = .carried(try Self.attach(world, here, to: client), peer: Pipe.peerNumber)
+            _ = try Self.attach(world, there, to: server)
+        }
+
+        private static func attach(_ world: SimWorld, _ pipe: Pipe, to node: QUICNode) throws -> CarrierID {
+            let endpoint = node.endpoint
+            return try world.run(on: node.node) { await endpoint.attach(pipe) }
+        }
     }
 
     @Test("a connection starts over a carrier, moves to the direct path and back, and loses nothing")
     func movesBetweenCarrierAndSocket() throws {
         try withSimWorld(seed: 1) { world in
-            let server = try QUICNode(world, "server", key: 1)
-            let client = try QUICNode(world, "client", key: 2, accepts: [])
-            server.echoAll()
-            let (here, there) = (Pipe(client.node), Pipe(server.node))
-            (here.other, there.other) = (there, here)
-            let relay = try attach(world, here, to: client)
-            _ = try attach(world, there, to: server)
-            let (endpoint, node, address) = (client.endpoint, server.secret.node, server.address)
-            let route = Route.carried(relay, peer: Pipe.peerNumber)
-            let routes: [Route?] = try world.run(on: client.node) {
+            let pair = try Pair(world)
+            let (endpoint, node, address) = (pair.client.endpoint, pair.server.secret.node, pair.server.address)
+            let route = pair.carried
+            let routes: [Route?] = try world.run(on: pair.client.node) {
                 let connection = try await endpoint.connect(to: node, routes: [route], protocols: ["test/1"])
                 let stream = try await connection.openStream()
                 var seen = [try await connection.status.route]
@@ -70,28 +84,22 @@ struct QUICCarrierTests {
                 return seen
             }
             #expect(routes == [route, route, .direct(address), route, route])
-            #expect(here.largest > 1_000)
+            #expect(pair.here.largest > 1_000)
         }
     }
 
     @Test("a first flight goes to the carrier and the address alike, and the faster one wins")
     func racesCarrierAndSocket() throws {
         try withSimWorld(seed: 2) { world in
-            let server = try QUICNode(world, "server", key: 1)
-            let client = try QUICNode(world, "client", key: 2, accepts: [])
-            server.echoAll()
-            let (here, there) = (Pipe(client.node), Pipe(server.node))
-            (here.other, there.other) = (there, here)
-            let relay = try attach(world, here, to: client)
-            _ = try attach(world, there, to: server)
-            let (endpoint, node, address) = (client.endpoint, server.secret.node, server.address)
-            let routes: [Route] = [.carried(relay, peer: Pipe.peerNumber), .direct(address)]
-            let won = try world.run(on: client.node) {
+            let pair = try Pair(world)
+            let (endpoint, node, address) = (pair.client.endpoint, pair.server.secret.node, pair.server.address)
+            let routes: [Route] = [pair.carried, .direct(address)]
+            let won = try world.run(on: pair.client.node) {
                 try await endpoint.connect(to: node, routes: routes, protocols: ["test/1"]).status.route
             }
             #expect(won == .direct(address))
             try world.run(for: .seconds(20))
-            let gauges = try world.run(on: server.node) { await server.endpoint.gauges }
+            let gauges = try world.run(on: pair.server.node) { await pair.server.endpoint.gauges }
             // The late copy of the first flight has made no second connection.
             #expect(gauges.connections == 1)
             #expect(gauges.halfOpen == 0)
@@ -101,19 +109,12 @@ struct QUICCarrierTests {
     @Test("what comes through a carrier needs no Retry: its sender cannot be forged")
     func noRetryForRelayed() throws {
         try withSimWorld(seed: 3) { world in
-            let server = try QUICNode(world, "server", key: 1) { $0.admission.retryFrom = 0 }
-            let client = try QUICNode(world, "client", key: 2, accepts: [])
-            server.echoAll()
-            let (here, there) = (Pipe(client.node), Pipe(server.node))
-            (here.other, there.other) = (there, here)
-            let relay = try attach(world, here, to: client)
-            _ = try attach(world, there, to: server)
-            let (endpoint, node) = (client.endpoint, server.secret.node)
-            _ = try world.run(on: client.node) {
-                try await endpoint.connect(
-                    to: node, routes: [.carried(relay, peer: Pipe.peerNumber)], protocols: ["test/1"])
+            let pair = try Pair(world) { $0.admission.retryFrom = 0 }
+            let (endpoint, node, route) = (pair.client.endpoint, pair.server.secret.node, pair.carried)
+            _ = try world.run(on: pair.client.node) {
+                try await endpoint.connect(to: node, routes: [route], protocols: ["test/1"])
             }
-            let gauges = try world.run(on: server.node) { await server.endpoint.gauges }
+            let gauges = try world.run(on: pair.server.node) { await pair.server.endpoint.gauges }
             #expect(gauges.counters.retriesSent == 0)
         }
     }

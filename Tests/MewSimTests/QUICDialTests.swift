@@ -164,28 +164,30 @@ struct QUICDialTests {
         }
     }
 
-    @Test("a ninth handshake from one network waits until one of the eight is over")
-    func perSourceLimit() throws {
+    @Test("whoever forges first flights in a network's name holds nobody of it up: the ninth proves its address")
+    func forgedFirstFlights() throws {
         try withSimWorld(seed: 9) { world in
             let server = try QUICNode(world, "server", key: 1)
             server.acceptAll { _ in }
-            let clients = try (0..<9).map { number in
+            func client(_ number: Int) throws -> QUICNode {
                 try QUICNode(
                     world, "client \(number)", key: UInt8(10 + number),
                     hosts: [SocketAddress(ipv4: 0xc000_0201 + UInt32(number), port: 0)], accepts: [])
             }
-            let done = Shared<[Duration]>([])
-            let start = world.now
-            for client in clients {
-                let (endpoint, node, address) = (client.endpoint, server.secret.node, server.address)
-                client.node.loop.spawn {
+            for forger in try (0..<8).map(client) {
+                // What goes to a forged sender is never seen by the forger.
+                world.changeLink(from: server.node.hosts[0], to: forger.node.hosts[0]) { $0.isDown = true }
+                let (endpoint, node, address) = (forger.endpoint, server.secret.node, server.address)
+                forger.node.loop.spawn {
                     _ = try? await endpoint.connect(to: node, addresses: [address], protocols: ["test/1"])
-                    done.value.append(start.duration(to: client.node.world.now))
                 }
             }
-            try world.run(until: { done.value.count == 9 })
-            #expect(done.value[7] < .milliseconds(100))
-            #expect(done.value[8] > .milliseconds(500))
+            try world.run(for: .milliseconds(200))
+            #expect(try world.run(on: server.node) { await server.endpoint.gauges.halfOpen } == 8)
+            let result = try dial(world, try client(8), server.secret.node, [server.address])
+            #expect(result.peer == server.secret.node)
+            #expect(result.elapsed < .milliseconds(100))
+            #expect(try world.run(on: server.node) { await server.endpoint.gauges.counters.retriesSent } == 1)
         }
     }
 
@@ -233,6 +235,27 @@ struct QUICDialTests {
             let endpoint = client.endpoint
             try world.run(on: client.node) { await endpoint.close(code: 0, reason: "") }
             #expect(failure.value == .endpointClosed)
+        }
+    }
+
+    @Test("a peer whose key is known takes no stranger's place, and stays restricted until it is authorized")
+    func recognized() throws {
+        try withSimWorld(seed: 10) { world in
+            let server = try QUICNode(world, "server", key: 1) {
+                ($0.admission.strangers, $0.admission.provisional) = (1, 0)
+            }
+            let endpoint = server.endpoint
+            server.node.loop.spawn { while let peer = await endpoint.accept() { await peer.recognize() } }
+            for number in UInt8(0)..<3 {
+                let client = try QUICNode(world, "client \(number)", key: 10 + number, accepts: [])
+                #expect(try dial(world, client, server.secret.node, [server.address]).peer == server.secret.node)
+                try world.run(for: .seconds(1))
+            }
+            try world.run(for: .seconds(15))
+            let gauges = try world.run(on: server.node) { await endpoint.gauges }
+            #expect(gauges.connections == 3)
+            #expect(gauges.strangers == 0)
+            #expect(gauges.counters.strangersRefused == 0)
         }
     }
 }

@@ -83,6 +83,23 @@ struct SimNetworkTests {
         }
     }
 
+    @Test("whoever answers a packet of a batch still finds the others as they came")
+    func answersWithinBatch() throws {
+        try Self.pair { world, left, right in
+            let seen = Shared<[[UInt8]]>([])
+            right.socket.onReceive = { batch in
+                for start in stride(from: 0, to: batch.bytes.count, by: batch.segmentSize) {
+                    seen.value.append(Array(batch.bytes[start..<min(start + batch.segmentSize, batch.bytes.count)]))
+                    right.socket.reserve(64).copyBytes(from: [UInt8](repeating: 9, count: 64))
+                    right.socket.commit(64, segmentSize: 64, to: batch.from, from: nil, ecn: 0)
+                }
+            }
+            left.send([1, 1, 2, 2, 3], segment: 2, to: right.socket.localAddress)
+            try world.run(for: .seconds(1))
+            #expect(seen.value == [[1, 1], [2, 2], [3]])
+        }
+    }
+
     @Test("a packet of exactly the MTU passes, one byte more vanishes", arguments: [1_280, 1_500])
     func mtu(mtu: Int) throws {
         try Self.pair { world, left, right in

@@ -24,7 +24,9 @@ struct Fixture {
 
     static let session = SessionID("sess_01K4SJKHR00000000000SESS01")!
     static let other = SessionID("sess_01K4SJKHR00000000000SESS02")!
-    static let device = NodeID(bytes: [UInt8](repeating: 7, count: 32))!
+    static let device = node(7)
+
+    static func node(_ number: UInt8) -> NodeID { NodeID(bytes: [UInt8](repeating: number, count: 32))! }
     static let everything = LoadLimits(events: 100_000, eventBytes: 1 << 30, messages: 1_000, messageBytes: 1 << 30)
 
     static func row(_ id: SessionID, _ body: String = "{}", isBusy: Bool = false) -> StoreWrite {

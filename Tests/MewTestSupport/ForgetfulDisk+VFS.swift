@@ -5,14 +5,22 @@ internal import Synchronization
 // that no shared memory is needed; locks are not modelled.
 
 extension ForgetfulDisk {
-    /// The registered layer of each disk, kept as long as the disk lives.
+    /// Registered layers by the name of their disk.
     private static let layers = Mutex<[String: Layer]>([:])
 
-    /// Owned by `layers`; freed by `unregister` when no connection uses it any more.
+    /// Never freed: a connection that an abandoned task of a simulated world closes late still calls through it. `@unchecked`
+    /// because the pointer refers to plain memory that is written once, before it is shared.
     private struct Layer: @unchecked Sendable {
-        // Plain memory, written once before it is shared and freed once.
         let vfs: UnsafeMutablePointer<sqlite3_vfs>
-        let name: UnsafeMutablePointer<CChar>
+    }
+
+    /// What a layer knows of its disk, which may be gone.
+    private final class Place: Sendable {
+        weak let disk: ForgetfulDisk?
+
+        init(_ disk: ForgetfulDisk) {
+            self.disk = disk
+        }
     }
 
     func register() {
@@ -21,17 +29,14 @@ extension ForgetfulDisk {
         text.withUnsafeBufferPointer { cName.update(from: $0.baseAddress!, count: $0.count) }
         let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
         vfs.initialize(to: Self.makeVFS(name: cName))
-        // Unretained: `deinit` takes the layer away before the disk is gone.
-        vfs.pointee.pAppData = Unmanaged.passUnretained(self).toOpaque()
+        vfs.pointee.pAppData = Unmanaged.passRetained(Place(self)).toOpaque()
         sqlite3_vfs_register(vfs, 0)
-        Self.layers.withLock { $0[name] = Layer(vfs: vfs, name: cName) }
+        Self.layers.withLock { $0[name] = Layer(vfs: vfs) }
     }
 
     func unregister() {
         guard let layer = Self.layers.withLock({ $0.removeValue(forKey: name) }) else { return }
         sqlite3_vfs_unregister(layer.vfs)
-        layer.vfs.deallocate()
-        layer.name.deallocate()
     }
 
     private static func makeVFS(name: UnsafePointer<CChar>) -> sqlite3_vfs {
@@ -77,7 +82,8 @@ extension ForgetfulDisk {
     }
 
     fileprivate static func disk(_ vfs: UnsafeMutablePointer<sqlite3_vfs>?) -> ForgetfulDisk? {
-        vfs?.pointee.pAppData.map { Unmanaged<ForgetfulDisk>.fromOpaque($0).takeUnretainedValue() }
+        guard let place = vfs?.pointee.pAppData else { return nil }
+        return Unmanaged<Place>.fromOpaque(place).takeUnretainedValue().disk
     }
 
     private func open(

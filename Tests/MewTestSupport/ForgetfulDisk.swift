@@ -36,9 +36,12 @@ package final class ForgetfulDisk: Sendable {
 
     let state = Mutex(State())
 
-    /// - Parameter label: unique within the process.
+    /// SQLite finds a layer by its name: two disks of one name, alive at once, would write to each other's memory.
+    private static let count = Atomic<Int>(0)
+
+    /// - Parameter label: for whoever reads a trace; need not be unique.
     package init(label: String) {
-        name = "forgetful-\(label)"
+        name = "forgetful-\(label)-\(Self.count.add(1, ordering: .relaxed).newValue)"
         register()
     }
 

@@ -9,10 +9,13 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public let code: ErrorCode
     /// Half a sentence for people. Text from the peer in it is cleaned.
     public let message: String
+    /// The state of this device failed, not the daemon: which of two disks is full.
+    public let isLocal: Bool
 
-    public init(_ code: ErrorCode, _ message: String) {
+    public init(_ code: ErrorCode, _ message: String, isLocal: Bool = false) {
         self.code = code
         self.message = message
+        self.isLocal = isLocal
     }
 
     public var description: String { "\(code.rawValue): \(message)" }
@@ -58,7 +61,7 @@ extension ClientError {
             let words = attempts.map { "\(Self.words($0.route)): \($0.outcome.printable(limit: 120))" }
             self.init(.unreachable, words.isEmpty ? "it did not answer" : words.joined(separator: "; "))
         case .restarting(let wait):
-            self.init(.daemonRestarting, "it is restarting and will be back in \(wait.components.seconds) s")
+            self.init(.daemonRestarting, "it is restarting and expects to be back in \(wait.components.seconds) s")
         case .lost(let how):
             self.init(.unreachable, how.printable(limit: 200))
         }
@@ -70,8 +73,8 @@ extension ClientError {
             self.init(.unauthorized, Self.sentence("it does not know this device", reason))
         case .revoked(_, let reason):
             self.init(.revoked, Self.sentence("it has revoked this device", reason))
-        case .pairingRefused(let reason):
-            self.init(.unauthorized, Self.sentence("it refused to pair", reason))
+        case .pairingRefused(let reason, let code):
+            self.init(code, Self.sentence("it refused to pair", reason))
         case .wrongNode(let address):
             self.init(.wrongNode, "another node answered at \(address)")
         case .incompatible(let sentence):
@@ -79,8 +82,9 @@ extension ClientError {
         }
     }
 
+    /// The bare word of stock daemons says no more than we do (spec/mew-wire.md §1.6).
     private static func sentence(_ ours: String, _ peers: String) -> String {
-        peers.isEmpty ? ours : "\(ours) (it says: \(peers.printable(limit: 200)))"
+        peers.isEmpty || peers == "unauthorized" ? ours : "\(ours) (it says: \(peers.printable(limit: 200)))"
     }
 
     private static func words(_ route: LinkPath) -> String {

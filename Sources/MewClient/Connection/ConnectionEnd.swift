@@ -18,8 +18,9 @@ public enum ConnectionRefusal: Error, Hashable, Sendable {
     /// This device is not paired there (any more); the peer's sentence.
     case unauthorized(String)
     case revoked(at: WallTime?, reason: String)
-    /// The pairing code was wrong, spent or too late; the peer's sentence.
-    case pairingRefused(String)
+    /// The pairing code was wrong, spent or too late, or the device could not be saved there; the peer's sentence, which says
+    /// what to do when there is something to do.
+    case pairingRefused(String, ErrorCode = .unauthorized)
     /// Something answered at the known address with another key.
     case wrongNode(SocketAddress)
     /// The two versions have no common ground, or one of them broke the rules; a sentence.
@@ -79,7 +80,7 @@ extension ConnectionEnd {
     }
 
     /// Longest announced absence that is believed; beyond it the back-off is the better guess.
-    static let longestAbsence = 600
+    package static let longestAbsence = 600
 
     static func secondsOfAbsence(_ reason: String) -> Int? {
         let words = reason.split(separator: " ")

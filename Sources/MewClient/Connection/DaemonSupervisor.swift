@@ -70,8 +70,14 @@ public actor DaemonSupervisor {
     /// Call with nothing left to decide: it suspends while a reader is slow.
     func publish(_ event: ClientEvent) async {
         for (number, feed) in feeds.sorted(by: { $0.key < $1.key }) {
-            if await feed.send(event) == false { feeds[number] = nil }
+            // A connection that is cancelled meanwhile has happened all the same: `view` knows of the event.
+            if await !feed.send(event), !feed.post(event) { feeds[number] = nil }
         }
+    }
+
+    /// How far an operation got. Does not wait for a reader, who may be the one that asked for it; an operation has few states.
+    func publish(_ operation: Operation) {
+        for feed in feeds.values { feed.post(.operation(operation)) }
     }
 
     func enter(_ phase: LinkPhase) async {
@@ -83,17 +89,20 @@ public actor DaemonSupervisor {
     // MARK: - What the owner says
 
     /// Dials now: ends a wait, replaces a running attempt, leaves a refusal behind. Does nothing while the link is ready.
-    public func retry() async {
+    public func retry() {
         guard view.phase.readyLink == nil else { return }
         policy.retried()
-        await interruptions.send(.retry)
+        // When it is full, the wait is over already.
+        interruptions.offerNow(.retry)
     }
 
     /// Ends `run()`, with a goodbye to the daemon.
-    public func stop() async {
+    public func stop() {
         isStopped = true
         connection?.jobs.finish()
-        await interruptions.send(.stop)
+        interruptions.offerNow(.stop)
+        // Nothing more is told, and `run` must not wait for a reader that has left.
+        for feed in feeds.values { feed.finish() }
     }
 
     // MARK: - Life
@@ -105,8 +114,12 @@ public actor DaemonSupervisor {
             guard let end else { continue }  // replaced by a retry
             await rest(after: policy.ended(end, entropy: environment.entropy))
         }
-        await enter(.idle)
-        for feed in feeds.values { feed.finish() }
+        let wasIdle = view.phase == .idle
+        view.phase = .idle
+        for feed in feeds.values {
+            if !wasIdle { feed.post(.phase(.idle)) }
+            feed.finish()
+        }
         feeds = [:]
     }
 

@@ -9,13 +9,22 @@ public final class Feed<Element: Sendable>: AsyncSequence, Sendable {
     /// Events that wait for the reader. A screenful of deltas is a few hundred; each is at most a frame.
     public static var usualCapacity: Int { 1_024 }
 
+    /// Waits with its element until there is room. Whoever makes room puts the element in, so that no wake-up can be lost and
+    /// nobody overtakes.
+    private struct Sender {
+        let number: UInt64
+        let element: Element
+        let continuation: CheckedContinuation<Bool, Never>
+    }
+
     private struct State {
         var buffer: [Element] = []
         /// Elements of `buffer` that are taken already; compacted when they are the larger half.
         var taken = 0
         var isFinished = false
         var reader: CheckedContinuation<Element?, Never>?
-        var senders: [UInt64: CheckedContinuation<Bool, Never>] = [:]
+        /// The one that waits longest first; nobody waits while there is room.
+        var senders: [Sender] = []
         var nextSender: UInt64 = 0
 
         var count: Int { buffer.count - taken }
@@ -30,7 +39,21 @@ public final class Feed<Element: Sendable>: AsyncSequence, Sendable {
             }
             return element
         }
+
+        /// Also returns the reader to whom the element must be handed.
+        mutating func put(_ element: Element, upTo capacity: Int) -> (Offer, CheckedContinuation<Element?, Never>?) {
+            if isFinished { return (.ended, nil) }
+            if let reader {
+                self.reader = nil
+                return (.taken, reader)
+            }
+            guard count < capacity else { return (.full, nil) }
+            buffer.append(element)
+            return (.taken, nil)
+        }
     }
+
+    private enum Offer { case taken, full, ended }
 
     private let state = Mutex(State())
     private let capacity: Int
@@ -45,44 +68,39 @@ public final class Feed<Element: Sendable>: AsyncSequence, Sendable {
     /// Suspends while the feed is full. False when it has ended: the reader has gone.
     @discardableResult
     package func send(_ element: Element) async -> Bool {
-        while true {
-            switch offer(element) {
-            case .taken: return true
-            case .ended: return false
-            case .full: if await waitForRoom() == false { return false }
-            }
+        switch offer(element, upTo: capacity) {
+        case .taken: true
+        case .ended: false
+        case .full: await wait(with: element)
         }
     }
 
+    /// Puts in an element without waiting, beyond the capacity if need be: for the few that the reader itself may cause, which
+    /// would wait for itself. False when the feed has ended.
+    @discardableResult
+    package func post(_ element: Element) -> Bool { offer(element, upTo: .max) == .taken }
+
     /// Puts in the last element without waiting, and ends the feed. Dropped when there is no room or the feed has ended.
     package func offerLast(_ element: Element) {
-        _ = offer(element)
+        _ = offer(element, upTo: capacity)
         finish()
     }
 
     /// Puts in an element without waiting; false when there is no room or the feed has ended.
     @discardableResult
-    package func offerNow(_ element: Element) -> Bool { offer(element) == .taken }
+    package func offerNow(_ element: Element) -> Bool { offer(element, upTo: capacity) == .taken }
 
-    private enum Offer { case taken, full, ended }
-
-    private func offer(_ element: Element) -> Offer {
-        let (result, reader) = state.withLock { state -> (Offer, CheckedContinuation<Element?, Never>?) in
-            if state.isFinished { return (.ended, nil) }
-            if let reader = state.reader {
-                state.reader = nil
-                return (.taken, reader)
-            }
-            guard state.count < capacity else { return (.full, nil) }
-            state.buffer.append(element)
-            return (.taken, nil)
-        }
+    private func offer(_ element: Element, upTo capacity: Int) -> Offer {
+        let (result, reader) = state.withLock { $0.put(element, upTo: capacity) }
         reader?.resume(returning: element)
         return result
     }
 
+    /// For tests.
+    var waitingSenders: Int { state.withLock { $0.senders.count } }
+
     /// False when the feed ended or this task was cancelled.
-    private func waitForRoom() async -> Bool {
+    private func wait(with element: Element) async -> Bool {
         let number = state.withLock { state in
             state.nextSender += 1
             return state.nextSender
@@ -90,16 +108,23 @@ public final class Feed<Element: Sendable>: AsyncSequence, Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 // Room may have come, and the feed may have ended, before this closure ran.
-                let answer = state.withLock { state -> Bool? in
-                    if state.isFinished || Task.isCancelled { return false }
-                    if state.count < capacity { return true }
-                    state.senders[number] = continuation
-                    return nil
+                let (offer, reader) = state.withLock { state -> (Offer, CheckedContinuation<Element?, Never>?) in
+                    if Task.isCancelled { return (.ended, nil) }
+                    let (offer, reader) = state.put(element, upTo: capacity)
+                    if offer == .full {
+                        state.senders.append(Sender(number: number, element: element, continuation: continuation))
+                    }
+                    return (offer, reader)
                 }
-                if let answer { continuation.resume(returning: answer) }
+                reader?.resume(returning: element)
+                if offer != .full { continuation.resume(returning: offer == .taken) }
             }
         } onCancel: {
-            state.withLock { $0.senders.removeValue(forKey: number) }?.resume(returning: false)
+            let sender = state.withLock { state -> Sender? in
+                guard let index = state.senders.firstIndex(where: { $0.number == number }) else { return nil }
+                return state.senders.remove(at: index)
+            }
+            sender?.continuation.resume(returning: false)
         }
     }
 
@@ -109,8 +134,8 @@ public final class Feed<Element: Sendable>: AsyncSequence, Sendable {
     public func next() async -> Element? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let (outcome, sender) = state.withLock { state in Self.take(from: &state, for: continuation) }
-                sender?.resume(returning: true)
+                let (outcome, sender) = state.withLock { state in take(from: &state, for: continuation) }
+                sender?.continuation.resume(returning: true)
                 switch outcome {
                 case .element(let element): continuation.resume(returning: element)
                 case .ended: continuation.resume(returning: nil)
@@ -133,13 +158,15 @@ public final class Feed<Element: Sendable>: AsyncSequence, Sendable {
         case waiting
     }
 
-    /// Whoever takes an element out lets one sender in: in one step, or a sender would sleep beside an empty buffer.
-    private static func take(
+    /// Also returns the sender whose element went in instead.
+    private func take(
         from state: inout State, for reader: CheckedContinuation<Element?, Never>
-    ) -> (Taken, CheckedContinuation<Bool, Never>?) {
+    ) -> (Taken, Sender?) {
         if let element = state.pop() {
-            let sender = state.senders.first?.key
-            return (.element(element), sender.flatMap { state.senders.removeValue(forKey: $0) })
+            guard state.count < capacity, !state.senders.isEmpty else { return (.element(element), nil) }
+            let sender = state.senders.removeFirst()
+            state.buffer.append(sender.element)
+            return (.element(element), sender)
         }
         if state.isFinished || Task.isCancelled { return (.ended, nil) }
         precondition(state.reader == nil, "a feed has one reader")
@@ -153,12 +180,12 @@ public final class Feed<Element: Sendable>: AsyncSequence, Sendable {
             state.isFinished = true
             defer {
                 state.reader = nil
-                state.senders = [:]
+                state.senders = []
             }
-            return (state.reader, Array(state.senders.values))
+            return (state.reader, state.senders)
         }
         reader?.resume(returning: nil)
-        for sender in senders { sender.resume(returning: false) }
+        for sender in senders { sender.continuation.resume(returning: false) }
     }
 
     public struct AsyncIterator: AsyncIteratorProtocol {

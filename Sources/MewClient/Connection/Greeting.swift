@@ -44,6 +44,7 @@ struct Greeting {
     let hasToken: Bool
     /// Said before the link was closed; the reason text of the close is often shorter.
     private(set) var complaint: String?
+    private var complaintCode: ErrorCode?
     private(set) var revocation: DaemonMessage.Revoked?
 
     init(applicationProtocol: ApplicationProtocol, clientKind: ClientKind, hasToken: Bool) {
@@ -80,6 +81,7 @@ struct Greeting {
 
     private mutating func complained(_ error: DaemonMessage.ErrorReply) -> Step {
         complaint = error.message.printable(limit: 200)
+        complaintCode = error.code
         if applicationProtocol == .stock {
             if error.message == Self.legacySentence {
                 return .ready(link(scope: nil, capabilities: [], ready: nil, kind: .mobile))
@@ -104,7 +106,8 @@ struct Greeting {
         case .refusal(.revoked(let at, let reason)):
             .refusal(.revoked(at: revocation?.at ?? at, reason: revocation?.reasonText ?? complaint ?? reason))
         case .refusal(.unauthorized(let reason)): .refusal(.unauthorized(complaint ?? reason))
-        case .refusal(.pairingRefused(let reason)): .refusal(.pairingRefused(complaint ?? reason))
+        case .refusal(.pairingRefused(let reason, let code)):
+            .refusal(.pairingRefused(complaint ?? reason, complaintCode ?? code))
         case .refusal(.incompatible(let reason)): .refusal(.incompatible(complaint ?? reason))
         case .refusal(.wrongNode), .trouble, .stopped: end
         }

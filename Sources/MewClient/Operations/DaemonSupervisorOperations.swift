@@ -111,7 +111,7 @@ extension DaemonSupervisor {
         }
         view.operations[operation.id] = operation
         ownOperations.insert(operation.id)
-        await publish(.operation(operation))
+        publish(operation)
         return operation
     }
 
@@ -133,7 +133,7 @@ extension DaemonSupervisor {
                 Diagnostic(
                     .warning, "client", "operation_not_saved", "how far an operation got was not saved: \(error)"))
         }
-        await publish(.operation(operation))
+        publish(operation)
     }
 
     // MARK: - Receipts
@@ -220,7 +220,7 @@ extension ClientError {
             case .refused: .badInput
             case .tooManyOperations: .busy
             }
-        self.init(code, error.description)
+        self.init(code, error.description, isLocal: true)
     }
 }
 

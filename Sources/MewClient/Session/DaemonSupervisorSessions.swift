@@ -68,13 +68,21 @@ extension DaemonSupervisor {
         guard let bytes = ClientFrame(message, operation: operation).encoded(for: .native) else {
             preconditionFailure("a session is opened by a native message")
         }
-        do throws(ChannelError) {
-            let channel = try await connection.link.openChannel()
-            try await channel.send(bytes)
-            await connection.jobs.send { await self.readSession(channel, opening) }
-        } catch {
+        // A daemon may allow no more channels for now, or take nothing in.
+        let sent = await within(deadlines.attach, on: environment.clock) { () -> (any MessageChannel)? in
+            guard let channel = try? await connection.link.openChannel() else { return nil }
+            do { try await channel.send(bytes) } catch { return nil }
+            return channel
+        }
+        guard let sent else { throw notShown }
+        guard let channel = sent else {
             throw ClientError(operation == nil ? .unreachable : .deliveryUnknown, "the connection was lost")
         }
+        await connection.jobs.send { await self.readSession(channel, opening) }
+    }
+
+    private var notShown: ClientError {
+        ClientError(.timedOut, "the daemon did not show the session in \(deadlines.attach.components.seconds) s")
     }
 
     private func openOnStock(_ opening: Opening, _ message: ClientMessage) async throws(ClientError) {
@@ -96,8 +104,7 @@ extension DaemonSupervisor {
         case .some(nil): throw ClientError(.deliveryUnknown, "the connection was lost")
         case nil:
             if stockOpening?.feed === opening.feed { stockOpening = nil }
-            throw ClientError(
-                .timedOut, "the daemon did not show the session in \(deadlines.attach.components.seconds) s")
+            throw notShown
         }
     }
 

@@ -77,7 +77,7 @@ package struct Admission: Sendable {
         /// Native peers are told that a person must confirm (`pair_pending`).
         case tellPending(Duration)
         /// An `error` frame on the first channel.
-        case sendError(String)
+        case sendError(String, ErrorCode)
         case close(CloseCode, String)
     }
 
@@ -193,7 +193,7 @@ package struct Admission: Sendable {
         // The exact words of the stock daemon, which its phones show.
         let sentence = isNative ? refusal.sentence : "remote pairing credentials were rejected"
         // An old phone asked for nothing; an error would only be a pointless alert on its screen.
-        return (saidHello ? [.sendError(sentence)] : [])
+        return (saidHello ? [.sendError(sentence, refusal.code)] : [])
             + close(isNative ? .pairingRefused : .unauthorized, isNative ? sentence : Self.unauthorized)
     }
 
@@ -221,6 +221,17 @@ package struct Admission: Sendable {
 }
 
 extension PairingWindow.Refusal {
+    /// For the device that was refused (spec/native-wire.md §4).
+    package var code: ErrorCode {
+        switch self {
+        case .windowClosed: .windowClosed
+        case .notSaved: .notSaved
+        case .tooManyKnocks: .busy
+        case .wrongCode, .shutOut, .codeUsed, .notExpected, .nobodyToConfirm, .refusedByOperator, .replaced:
+            .unauthorized
+        }
+    }
+
     /// For the device that was refused: what happened and one thing to do.
     package var sentence: String {
         switch self {

@@ -50,7 +50,7 @@ extension PeerConnection {
         return .hello(
             .init(
                 name: hello.deviceName.printableName, code: code, codeIsLive: await daemon.accepts(code),
-                capabilities: hello.capabilities ?? []))
+                capabilities: Admission.mandatoryCapabilities.filter((hello.capabilities ?? []).contains)))
     }
 
     // MARK: Session channels
@@ -63,6 +63,11 @@ extension PeerConnection {
         guard sessionChannels <= Self.maxSessionChannels else {
             return await close(.protocolViolation, "more than \(Self.maxSessionChannels) channels are open")
         }
+        let allowance = await daemon.allowance(of: device.node)
+        guard allowance.openChannel() else {
+            return await close(.protocolViolation, "this device has too many channels open")
+        }
+        defer { allowance.closeChannel() }
         let client = await daemon.client(.session, of: device)
         await withDiscardingTaskGroup { group in
             group.addTask {
@@ -96,14 +101,28 @@ extension PeerConnection {
 
     private func refuse(_ channel: any MessageChannel, _ sentence: String) async {
         daemon.note(.warning, "framing_violation", "a channel broke the framing rules: \(sentence)", of: self)
-        await channel.reset(code: FramingCode.violation)
+        switch link.applicationProtocol {
+        case .native: await channel.reset(code: FramingCode.violation)
+        // The channel has said why in its own words, which a reset would take back, and there will be no other channel.
+        case .stock: await close(.protocolViolation, sentence, hasLastWords: true)
+        }
     }
 
     /// Ends with the client's queue or with the channel.
     private func send(from client: SessionClient, to channel: any MessageChannel) async {
+        await sendAll(from: client, to: channel)
+        guard client.isOverdrawn else { return }
+        await close(.protocolViolation, "too much waits for this device, and it does not read")
+    }
+
+    private func sendAll(from client: SessionClient, to channel: any MessageChannel) async {
         while let frame = await client.next() {
             do throws(ChannelError) {
                 try await channel.send(frame)
+            } catch .tooLarge(let bytes) {
+                // Ours to prevent; but one frame that no peer would take must not cost it all the others.
+                daemon.note(
+                    .error, "frame_too_large", "a message of \(bytes) bytes fits no frame and is left out", of: self)
             } catch {
                 // The reader learns the same and ends; what is still queued has nobody to read it.
                 return client.end()

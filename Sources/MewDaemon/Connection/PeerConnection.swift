@@ -88,6 +88,7 @@ actor PeerConnection {
 
     /// Returns when the link is gone and everything that served it has ended.
     func run() async {
+        if !isStranger { await link.recognize() }
         await withDiscardingTaskGroup { group in
             group.addTask { await self.handleEvents() }
             group.addTask { await self.acceptChannels() }
@@ -166,8 +167,8 @@ actor PeerConnection {
             case .welcome(let answerHello): await welcome(answerHello: answerHello)
             case .tellPending(let duration):
                 await tell(.pairPending(.init(expiresInSeconds: UInt64(clamping: duration.components.seconds))))
-            case .sendError(let sentence):
-                await tell(.error(.init(message: sentence, code: .unauthorized)))
+            case .sendError(let sentence, let code):
+                await tell(.error(.init(message: sentence, code: code)))
                 hasLastWords = true
             case .close(let code, let reason): await close(code, reason, hasLastWords: hasLastWords)
             case .handleFirstMessage: break  // the reader goes on with the message it holds
@@ -200,7 +201,7 @@ actor PeerConnection {
         let client = await daemon.client(link.applicationProtocol == .native ? .control : .stock, of: device)
         self.device = device
         control = client
-        await link.authorize()
+        await link.authorize(charging: daemon.allowance(of: node).bytes)
         // Before anything that goes to everybody.
         if answerHello { sendReady() }
         await daemon.sessions.add(client)
@@ -260,6 +261,7 @@ extension LinkClosure {
     var sentence: String {
         switch self {
         case .local(let code): "we closed with code \(code.rawValue)"
+        case .peer(.done, ""): "the peer ended the connection"
         case .peer(let code, let reason): "the peer closed with code \(code.rawValue) (\(reason.printable(limit: 120)))"
         case .idle: "nothing was heard any more"
         case .reset: "the peer had lost the connection"

@@ -4,7 +4,7 @@ package import MewWire
 
 /// What the command line asks of the daemon on this machine, over the socket in the state directory.
 ///
-/// The control protocol, version 1: each line is one JSON object and a line feed, at most 64 KiB. The client writes one
+/// The control protocol, version 1: each line is one JSON object and a line feed, at most 1 MiB. The client writes one
 /// request and reads one reply; then it may write the next. The request `pair` is different: its reply `window` is followed
 /// by one line for everything that happens to the window, until it closes; meanwhile the client may write `confirm` and
 /// `refuse`; closing the connection closes the window. Unknown fields are ignored, unknown requests and other versions are

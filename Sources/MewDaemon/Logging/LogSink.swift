@@ -5,10 +5,38 @@ import Synchronization
 /// Writes diagnostics as lines, without ever making the recorder wait: lines queue up, and a loop for blocking work writes
 /// them (a terminal that is stopped, or a full pipe, blocks `write`).
 package final class LogSink: DiagnosticSink {
+    /// Lines of one kind: so many at once, and in the long run so many a second. A device that comes and goes without end
+    /// must not fill the disk: five a second are a hundred megabytes a day.
+    static let burst = 1_000
+    static let perSecond = 5
+
     /// Lines that wait. Beyond this a reader is stuck or a flood is on; what is dropped is counted and said.
     private static let capacity = 1_000
 
+    /// What may still be written of one kind of line.
+    private struct Tally {
+        var left = Double(LogSink.burst)
+        var updated: Instant
+        var leftOut = 0
+
+        /// How many were left out before this one; nil when this one is too.
+        mutating func take(now: Instant) -> Int? {
+            let seconds = max(0, updated.duration(to: now).milliseconds) / 1_000
+            left = min(Double(LogSink.burst), left + seconds * Double(LogSink.perSecond))
+            updated = max(updated, now)
+            guard left >= 1 else {
+                leftOut += 1
+                return nil
+            }
+            left -= 1
+            defer { leftOut = 0 }
+            return leftOut
+        }
+    }
+
     private struct State {
+        /// By component and name, which are ours: as many as there are places that record.
+        var tallies: [String: Tally] = [:]
         var lines: [String] = []
         var dropped = 0
         var isWriting = false
@@ -18,7 +46,7 @@ package final class LogSink: DiagnosticSink {
     private let format: LogFormat
     private let wall: any WallClock
     private let loop: any Loop
-    private let write: @Sendable (String) -> Void
+    private let put: @Sendable (String) -> Void
     private let state = Mutex(State())
 
     /// - Parameters:
@@ -33,13 +61,30 @@ package final class LogSink: DiagnosticSink {
         self.format = format
         self.wall = wall
         self.loop = loop
-        self.write = write
+        put = write
     }
 
     package func wants(_ level: Diagnostic.Level) -> Bool { level >= minimum }
 
     package func record(_ diagnostic: Diagnostic) {
-        guard wants(diagnostic.level) else { return }
+        guard wants(diagnostic.level), let leftOut = take(diagnostic) else { return }
+        if leftOut > 0 {
+            let what = "\(leftOut) lines of \(diagnostic.component): \(diagnostic.name) were left out"
+            write(Diagnostic(.warning, "log", "lines_left_out", what))
+        }
+        write(diagnostic)
+    }
+
+    /// How many lines of its kind were left out before this one; nil when this one is left out too.
+    private func take(_ diagnostic: Diagnostic) -> Int? {
+        let now = loop.now
+        return state.withLock { state in
+            let kind = "\(diagnostic.component).\(diagnostic.name)"
+            return state.tallies[kind, default: Tally(updated: now)].take(now: now)
+        }
+    }
+
+    private func write(_ diagnostic: Diagnostic) {
         let line = format.line(diagnostic, atMs: wall.millisecondsSinceEpoch)
         let mustStart = state.withLock { state in
             guard state.lines.count < Self.capacity else {
@@ -54,11 +99,11 @@ package final class LogSink: DiagnosticSink {
     }
 
     private func writeAll() {
-        while let text = take() { write(text) }
+        while let text = takeLines() { put(text) }
     }
 
     /// Everything that waits; nil, and the writing is over, when nothing does.
-    private func take() -> String? {
+    private func takeLines() -> String? {
         let (lines, dropped) = state.withLock { state in
             defer { (state.lines, state.dropped) = ([], 0) }
             if state.lines.isEmpty { state.isWriting = false }

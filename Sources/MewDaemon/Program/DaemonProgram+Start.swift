@@ -40,7 +40,7 @@ extension DaemonProgram {
         do throws(AgentOptionError) {
             return try AgentCatalog(options: options)
         } catch {
-            throw StartFailure(.badInput, "\(error)", hint: "See mew help daemon.")
+            throw StartFailure(.badInput, "\(error)", hint: "See 'mew help daemon'.")
         }
     }
 

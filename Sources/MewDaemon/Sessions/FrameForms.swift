@@ -71,7 +71,10 @@ struct FrameForms {
             phone = made
             return made
         case .sessionList(let list):
-            return DaemonFrame(.sessionList(.init(sessions: list.sessions.map(\.titled)))).encoded(for: .stock)
+            if let phone { return phone }
+            let made = DaemonFrame(.sessionList(.init(sessions: list.sessions.map(\.titled)))).encoded(for: .stock)
+            phone = made
+            return made
         default:
             return stockBytes()
         }

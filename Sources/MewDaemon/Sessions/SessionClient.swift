@@ -24,8 +24,11 @@ package final class SessionClient: Sendable {
 
     private struct State {
         var queue = ClientQueue()
+        /// Of the frame that was taken out last and is perhaps still on its way into the transport.
+        var sendingBytes = 0
         var kind: ClientKind
         var isEnded = false
+        var isOverdrawn = false
         var reader: CheckedContinuation<Void, Never>?
         var asker: CheckedContinuation<Void, Never>?
         var whenDrained: (@Sendable () -> Void)?
@@ -52,10 +55,16 @@ package final class SessionClient: Sendable {
     /// The name this daemon knows the device by.
     package let name: String
     private let state: Mutex<State>
+    /// What waits here, charged to the budget of the device.
+    private let charge: ByteBudget.Share?
 
+    /// - Parameter budget: of the device, for all its channels.
     /// - Parameter kind: what the client says it is. On native and stock channels it is known for certain only with
     ///   `attach_session` or `new_session`, which replace it.
-    package init(id: ClientID, role: Role, node: NodeID, name: String, kind: ClientKind = .unknown) {
+    package init(
+        id: ClientID, role: Role, node: NodeID, name: String, budget: ByteBudget? = nil, kind: ClientKind = .unknown
+    ) {
+        charge = budget?.share()
         (self.id, self.role, self.node, self.name) = (id, role, node, name)
         state = Mutex(State(kind: kind))
     }
@@ -73,6 +82,8 @@ package final class SessionClient: Sendable {
         while !Task.isCancelled {
             let (frame, isOver, whenDrained) = state.withLock { state in
                 let frame = state.queue.pop()
+                state.sendingBytes = frame?.count ?? 0
+                charge(state)
                 let isDrained = frame == nil && state.queue.isSilent
                 return (frame, frame == nil && state.isEnded, isDrained ? state.takeWhenDrained() : nil)
             }
@@ -136,10 +147,36 @@ package final class SessionClient: Sendable {
     func push(_ frame: [UInt8], _ kind: ClientQueue.Kind) -> ClientQueue.Push {
         let (push, reader) = state.withLock { state -> (ClientQueue.Push, CheckedContinuation<Void, Never>?) in
             guard !state.isEnded else { return (.silent, nil) }
-            return (state.queue.push(frame, kind), state.takeReader())
+            let push = put(frame, kind, into: &state)
+            charge(state)
+            return (push, state.takeReader())
         }
         reader?.resume()
+        if isOverdrawn { end() }
         return push
+    }
+
+    /// Replies that are kept although the device has used up its budget: receipts, refusals, the word of a gap. Bounded by
+    /// `ClientQueue.roomyFrames`.
+    private static let smallReplyBytes = 4 << 10
+
+    /// A device that lets more wait than it may, in all its channels, gets gaps; where that is no help, the channel ends.
+    private func put(_ frame: [UInt8], _ kind: ClientQueue.Kind, into state: inout State) -> ClientQueue.Push {
+        let isSmall = frame.count <= Self.smallReplyBytes
+        let bytes = state.queue.bytes + state.sendingBytes + frame.count
+        switch kind {
+        case .stream where charge?.hold(bytes) == false:
+            return state.queue.overflow()
+        case .reply where charge?.hold(bytes, mayExceed: isSmall) == false:
+            (state.queue, state.isOverdrawn) = (ClientQueue(), true)
+            return .silent
+        case .stream, .reply:
+            return state.queue.push(frame, kind)
+        }
+    }
+
+    private func charge(_ state: State) {
+        _ = charge?.hold(state.queue.bytes + state.sendingBytes, mayExceed: true)
     }
 
     /// Takes a frame in without waiting; one that does not exist on this link is left out.
@@ -150,6 +187,9 @@ package final class SessionClient: Sendable {
 
     /// Frames that wait to be sent.
     var queued: Int { state.withLock { $0.queue.count } }
+
+    /// The channel was ended because the device lets too much wait in all its channels.
+    var isOverdrawn: Bool { state.withLock { $0.isOverdrawn } }
 
     /// The channel is gone.
     var isEnded: Bool { state.withLock { $0.isEnded } }

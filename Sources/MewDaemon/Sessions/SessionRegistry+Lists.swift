@@ -12,8 +12,11 @@ extension SessionRegistry {
 
     // MARK: - Lists
 
-    /// More lines fit neither a screen nor a frame.
+    /// More lines fit neither a screen nor a frame. A line is 500 bytes long when it names no files.
     private static let maxListed = 4_096
+    private static let maxListBytes = 2 << 20
+    /// Half of what a peer parses.
+    private static let maxListValues = JSON.Limits.wire.maxValues / 2
 
     /// - Parameter isNative: stock clients do not see sessions in which nothing was said (spec/mew-wire.md §4.11).
     private func sessionList(isNative: Bool) -> DaemonMessage.SessionList {
@@ -31,7 +34,18 @@ extension SessionRegistry {
                 if let group = line.groupID, !known.contains(group) { line.groupID = nil }
                 return line
             }
-        return DaemonMessage.SessionList(sessions: lines)
+        return DaemonMessage.SessionList(sessions: Self.fitting(lines) { 32 + ($0.changeStats?.files.count ?? 0) })
+    }
+
+    /// As many elements from the front as may stand in one frame; the last ones are the least wanted.
+    private static func fitting<Line: WireValue>(_ lines: [Line], values: (Line) -> Int) -> [Line] {
+        var (bytesLeft, valuesLeft) = (maxListBytes, maxListValues)
+        return Array(
+            lines.prefix { line in
+                bytesLeft -= line.encoded().count
+                valuesLeft -= values(line)
+                return bytesLeft >= 0 && valuesLeft >= 0
+            })
     }
 
     var groupList: DaemonMessage.GroupList {
@@ -57,16 +71,19 @@ extension SessionRegistry {
 
     /// The set of sessions is another one, and no message tells which is gone.
     func broadcastLists() {
+        var native = FrameForms(.sessionList(sessionList(isNative: true)), session: nil)
+        var stock = FrameForms(.sessionList(sessionList(isNative: false)), session: nil)
         for client in directory.everyone {
-            tell(client, .sessionList(sessionList(isNative: client.link == .native)), nil)
+            if client.link == .native { tell(client, &native) } else { tell(client, &stock) }
         }
     }
 
     /// The phone does not ask again after a change (spec/mew-wire.md §5.8).
     func refreshPhones() {
-        for client in directory.everyone where client.role == .stock && client.kind == .mobile {
-            tell(client, .sessionList(sessionList(isNative: false)), nil)
-        }
+        let phones = directory.everyone.filter { $0.role == .stock && $0.kind == .mobile }
+        guard !phones.isEmpty else { return }
+        var list = FrameForms(.sessionList(sessionList(isNative: false)), session: nil)
+        for phone in phones { tell(phone, &list) }
     }
 
     // MARK: - Projects
@@ -77,7 +94,7 @@ extension SessionRegistry {
         }
         var projects = ProjectInfo.all(in: uses)
         for index in projects.indices { projects[index].pinned = pinnedProjects.contains(projects[index].path) }
-        return DaemonMessage.ProjectList(projects: projects)
+        return DaemonMessage.ProjectList(projects: Self.fitting(projects) { _ in 8 })
     }
 
     func pinProject(

@@ -274,6 +274,11 @@ extension SessionRegistry {
     /// A direct answer to one client.
     func tell(_ client: SessionClient, _ message: DaemonMessage, _ ref: String?) {
         var forms = FrameForms(message, session: nil, ref: ref)
+        tell(client, &forms)
+    }
+
+    /// The same when several clients get it.
+    func tell(_ client: SessionClient, _ forms: inout FrameForms) {
         guard let bytes = forms.bytes(for: client, isAttached: false) else { return }
         _ = client.push(bytes, .reply)
     }

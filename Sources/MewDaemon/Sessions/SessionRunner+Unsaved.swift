@@ -39,7 +39,9 @@ extension SessionRunner {
         }
         switch item.input {
         case .request(let request):
-            if case .cancel = request.message, let turn = core.record.turn { return stopUnsaved(turn.id, item) }
+            if case .cancel = request.message, let turn = core.record.turn, heldCancels < Self.maxHeldCancels {
+                return stopUnsaved(turn.id, item)
+            }
             refuse(request, .notSaved, for: item.client)
             item.performed?.resume()
         case .agent, .turnEnded, .commandEnded, .recovered, .revoked:
@@ -49,6 +51,11 @@ extension SessionRunner {
             hold(item)
         }
     }
+
+    /// Cancels that may wait for the disk; each says the same. A full disk lasts, and a device may repeat itself.
+    static let maxHeldCancels = 32
+
+    private var heldCancels: Int { held.count { if case .request = $0.input { true } else { false } } }
 
     /// The command that fills the disk can be ended: it is told to stop at once, what it still says is dropped, and the cancel
     /// itself waits for the disk with its receipt, because "not saved" would say that it had no effect.

@@ -29,10 +29,15 @@ extension StartFailure {
 
     init(_ path: String, _ error: SystemError) {
         switch error.kind {
+        case .notEmpty:
+            self.init(
+                .badInput,
+                "cannot use \(path) as the state directory, because others can enter it and it holds other things",
+                hint: "Name a directory of its own with --home DIR.")
         case .noSpace:
             self.init(
                 .notSaved, "cannot write to the state directory \(path), because the disk is full",
-                hint: "Free some space and start again.")
+                hint: "Free some space, then try again.")
         case .readOnly, .permissionDenied, .notADirectory, .alreadyExists, .outsideRoot, .notFound:
             self.init(
                 .directoryReadOnly, "cannot write to the state directory \(path) (\(error))",
@@ -45,14 +50,12 @@ extension StartFailure {
     }
 
     init(_ error: KeyFileError) {
-        switch error {
-        case .unwritable:
-            self.init(
-                .directoryReadOnly, "\(error)",
-                hint: "Make it writable for this user, or choose another one with --home DIR.")
-        case .wrongMode, .wrongOwner, .wrongLength, .notAFile, .unreadable:
-            self.init(.badInput, "\(error)", hint: "Nothing was changed.")
-        }
+        let code: ErrorCode =
+            switch error {
+            case .unwritable(_, let cause): cause.isNoSpace ? .notSaved : .directoryReadOnly
+            case .wrongMode, .wrongOwner, .wrongLength, .notAFile, .unreadable: .badInput
+            }
+        self.init(code, error.problem, hint: error.advice)
     }
 }
 
@@ -62,7 +65,7 @@ extension StartFailure {
         case .notSaved(let reason):
             self.init(
                 .notSaved, "cannot write to the database in \(path): \(reason)",
-                hint: "Free some space and start again.")
+                hint: "Free some space, then try again.")
         case .locked: self = .locked(path, by: nil)
         case .readOnly:
             self.init(
@@ -79,9 +82,9 @@ extension StartFailure {
 
     init(_ error: NodeError) {
         switch error {
-        case .portTaken: self.init(.portTaken, "\(error)", hint: "Nothing was started.")
-        case .noSuchAddress, .notPermitted: self.init(.badInput, "\(error)", hint: "Nothing was started.")
-        case .noNetwork, .failed: self.init(.internal, "\(error)", hint: "Nothing was started.")
+        case .portTaken: self.init(.portTaken, error.problem, hint: error.advice)
+        case .noSuchAddress, .notPermitted: self.init(.badInput, error.problem, hint: error.advice)
+        case .noNetwork, .failed: self.init(.internal, error.problem, hint: error.advice)
         }
     }
 }

@@ -10,7 +10,7 @@ extension StateDirectory {
     /// - Parameter path: a relative one is taken from the current directory.
     package static func open(_ path: String) throws(StartFailure) -> StateDirectory {
         do throws(SystemError) {
-            return StateDirectory(try PrivateDirectory(creating: path))
+            return StateDirectory(try PrivateDirectory(creating: path, ours: Name.all))
         } catch {
             throw StartFailure(path, error)
         }

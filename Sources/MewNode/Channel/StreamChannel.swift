@@ -31,6 +31,8 @@ package actor StreamChannel: MessageChannel {
     private let stream: any ByteStream
     private let kind: ChannelFraming
     private var framing: any MessageFraming
+    /// Where what waits for the rest of its message is charged; nil on the dialling side.
+    private let charge: ReceiveCharge?
 
     private var reading = Reading.open
     private var writing = Writing.open
@@ -44,9 +46,10 @@ package actor StreamChannel: MessageChannel {
 
     /// - Parameter received: bytes of the stream that were read before, behind an upgrade.
     package init(
-        stream: any ByteStream, framing kind: ChannelFraming, received: [UInt8] = [], loop: any Loop,
-        entropy: any Entropy
+        stream: any ByteStream, framing kind: ChannelFraming, received: [UInt8] = [], charge: ReceiveCharge? = nil,
+        loop: any Loop, entropy: any Entropy
     ) {
+        self.charge = charge
         self.loop = loop
         unownedExecutor = loop.asUnownedSerialExecutor()
         self.stream = stream
@@ -80,6 +83,7 @@ package actor StreamChannel: MessageChannel {
     private func nextStep() async throws(ChannelError) -> FramingStep {
         do {
             let step = try framing.next()
+            try charge?.hold(framing.heldBytes)
             await takeReplies(always: step == .ended)
             return step
         } catch {

@@ -17,6 +17,8 @@ package actor QUICLink: IncomingLink {
     private let names: CarrierNames
     private let entropy: any Entropy
 
+    private let account = ReceiveCharge.Account()
+
     /// A stock link has had its one channel.
     private var stockChannelIsTaken = false
 
@@ -56,11 +58,11 @@ package actor QUICLink: IncomingLink {
         }
         switch applicationProtocol {
         case .native:
-            return channel(on: stream, .native, received: [])
+            return channel(on: stream, .native, received: [], charge: nil)
         case .stock:
             let request = StockUpgrade.Request(entropy: entropy)
             let received = try await request.perform(on: QUICByteStream(stream: stream))
-            return channel(on: stream, .webSocketClient, received: received)
+            return channel(on: stream, .webSocketClient, received: received, charge: nil)
         }
     }
 
@@ -68,7 +70,7 @@ package actor QUICLink: IncomingLink {
         switch applicationProtocol {
         case .native:
             guard let stream = await connection.acceptStream() else { return nil }
-            return channel(on: stream, .native, received: [])
+            return channel(on: stream, .native, received: [], charge: ReceiveCharge(to: account))
         case .stock:
             return await acceptStockChannel()
         }
@@ -87,7 +89,7 @@ package actor QUICLink: IncomingLink {
         }
         do throws(ChannelError) {
             let received = try await StockUpgrade.answer(on: QUICByteStream(stream: stream))
-            return channel(on: stream, .webSocketServer, received: received)
+            return channel(on: stream, .webSocketServer, received: received, charge: ReceiveCharge(to: account))
         } catch {
             await refuse(error)
             return nil
@@ -103,10 +105,12 @@ package actor QUICLink: IncomingLink {
         }
     }
 
-    private func channel(on stream: QUICStream, _ framing: ChannelFraming, received: [UInt8]) -> StreamChannel {
+    private func channel(
+        on stream: QUICStream, _ framing: ChannelFraming, received: [UInt8], charge: ReceiveCharge?
+    ) -> StreamChannel {
         StreamChannel(
-            stream: QUICByteStream(stream: stream), framing: framing, received: received, loop: connection.loop,
-            entropy: entropy)
+            stream: QUICByteStream(stream: stream), framing: framing, received: received, charge: charge,
+            loop: connection.loop, entropy: entropy)
     }
 
     // MARK: The link itself
@@ -119,8 +123,13 @@ package actor QUICLink: IncomingLink {
         }
     }
 
-    package func authorize() async {
+    package func authorize(charging budget: ByteBudget) async {
+        account.open(budget)
         await connection.authorize()
+    }
+
+    package func recognize() async {
+        await connection.recognize()
     }
 
     package func keepWaiting() async {

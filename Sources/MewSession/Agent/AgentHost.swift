@@ -49,7 +49,7 @@ public enum AgentHostError: Error, Hashable, Sendable {
     case cancelled
     /// The turn is over.
     case gone
-    /// The event is larger than `AgentEvent.maxBytes`; nothing was stored.
+    /// The event, or the request with the text that people are shown, is larger than `AgentEvent.maxBytes`; nothing was stored.
     case tooLarge(bytes: Int)
     /// The session already has a process on record.
     case processRunning(AgentProcess)

@@ -169,20 +169,22 @@ extension SessionCore {
 }
 
 extension AgentEvent {
-    /// The size of what could be large in it: the encoding adds names and escapes.
+    /// The encoded size of what could be large in it.
     var roughBytes: Int {
         switch self {
         case .provider(let event): event.encoded().count
         case .partUpdated(let part): part.encoded().count
-        case .toolProgress(_, let chunk): chunk.utf8.count
-        case .notice(let text), .error(let text): text.utf8.count
+        case .toolProgress(_, let chunk): chunk.encoded().count
+        case .notice(let text), .error(let text): text.encoded().count
         case .todos(let todos): todos.encoded().count
         case .flaggedFiles(let files): files.encoded().count
         case .changes(let changes): changes.encoded().count
         case .subagentEnded(_, _, _, let manifests): manifests.encoded().count
-        case .subagentStatus(_, _, let message): message.utf8.count
-        case .job(_, let command, let state): command.utf8.count + state.utf8.count
-        case .toolStarted, .toolEnded, .toolResults, .usage, .personaSwitchRequested, .subagentStarted: 0
+        case .subagentStarted(_, let name, _, let displayName): (name + (displayName ?? "")).encoded().count
+        case .subagentStatus(_, let tool, let message): (tool + message).encoded().count
+        case .job(_, let command, let state): (command + state).encoded().count
+        case .personaSwitchRequested(let name): name.encoded().count
+        case .toolStarted, .toolEnded, .toolResults, .usage: 0
         }
     }
 }

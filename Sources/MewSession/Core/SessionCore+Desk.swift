@@ -43,6 +43,8 @@ extension SessionCore {
         guard desk.open.count < RequestDesk.maxOpen else { return answer(call, .failed(.tooManyRequests)) }
         let request = Request(
             id: RequestID(moment.newID()), callID: tool, content: content, shown: content.shownText)
+        let size = request.encoded().count
+        guard size <= AgentEvent.maxBytes else { return answer(call, .failed(.tooLarge(bytes: size))) }
         let entry = DeskEntry(request: request, turn: turn.id)
         desk.open(entry)
         save(entry)

@@ -18,8 +18,11 @@ extension SessionCore {
     /// A crash left something to settle, or work waits that nobody has begun.
     public var needsRecovery: Bool { record.turn != nil || record.process != nil || !work.isEmpty }
 
-    /// Nil for a message that cannot be read.
-    public static func message(in row: MessageRow) -> Message? { Transcript.decode(row.body) }
+    /// As much of a message as a page may have, its end; nil for one that cannot be read.
+    public static func message(in row: MessageRow) -> Message? {
+        let message = Transcript.decode(row.body)
+        return row.body.count > PageRequest.maxBytes ? message?.end(within: PageRequest.maxBytes) : message
+    }
 }
 
 extension SessionRecord {

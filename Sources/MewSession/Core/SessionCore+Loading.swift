@@ -54,9 +54,9 @@ extension SessionCore {
     /// From which event on `younger` is needed; nil when the loaded events reach back far enough.
     public static func missingEvents(in stored: StoredSession) throws(SessionLoadError) -> SequenceNumber? {
         let upTo = try readRecord(stored.row).transcriptUpTo
-        guard upTo < stored.headSequence, let first = stored.events.first?.sequence, upTo.next < first else {
-            return nil
-        }
+        guard upTo < stored.headSequence else { return nil }
+        // An event can be larger than all that is loaded of a journal.
+        if let first = stored.events.first?.sequence, first <= upTo.next { return nil }
         return upTo
     }
 

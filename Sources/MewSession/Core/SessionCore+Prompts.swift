@@ -32,7 +32,7 @@ extension SessionCore {
     ) -> SequenceNumber {
         if record.firstMessage == nil {
             let line = text.singleLine
-            record.firstMessage = line.count > 60 ? line.prefix(60) + "…" : line
+            record.firstMessage = line.beginning.utf8.count < line.utf8.count ? line.beginning + "…" : line
         }
         record.lastMessageAt = moment.wall
         mustSave = true

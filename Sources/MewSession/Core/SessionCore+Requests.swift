@@ -43,8 +43,7 @@ extension SessionCore {
                         asOfSequence: journal.head, historyID: record.history)), to: request)
             return
         }
-        // The store must know the messages as they are now.
-        mustWriteMessages = true
+        if transcript.hasChanges(before: page.before) { mustWriteMessages = true }
         step.effects.append(
             .loadPage(
                 PageRequest(
@@ -60,7 +59,7 @@ extension SessionCore {
 
     private mutating func rename(_ title: String, _ request: ClientRequest, _ moment: Moment) {
         let title = title.singleLine
-        guard !title.isEmpty, title.count <= Self.maxTitleCharacters else {
+        guard !title.isEmpty, title.utf8.count <= TextLimits.nameBytes, title.count <= Self.maxTitleCharacters else {
             return refuse(
                 request, .badInput, "a title has 1 to \(Self.maxTitleCharacters) characters", moment)
         }
@@ -85,7 +84,7 @@ extension SessionCore {
 
     /// Without a model that makes titles: the first 60 characters of the first prompt (spec/mew-wire.md §4.10).
     static func title(from first: String) -> String {
-        String(first.singleLine.prefix(60))
+        first.singleLine.beginning
     }
 
     private mutating func changeMeta(
@@ -141,6 +140,17 @@ extension SessionCore {
 }
 
 extension String {
+    /// The first 60 characters, as lists show them; fewer when these are larger than characters of any language are.
+    var beginning: String {
+        let maxBytes = 1_024
+        var size = 0
+        return String(
+            prefix(60).prefix { character in
+                size += character.utf8.count
+                return size <= maxBytes
+            })
+    }
+
     /// In one line, without white space at its ends.
     var singleLine: String {
         split(whereSeparator: \.isNewline).joined(separator: " ").trimmed

@@ -96,19 +96,28 @@ extension SessionCore {
         }
     }
 
-    /// Parts that the agent left open: nobody will close them any more.
+    /// Parts that the agent left open: nobody will close them any more. What a call has printed so far stays, below the reason.
     private mutating func closeOpenParts(because reason: String, _ moment: Moment) {
         if let part = transcript.reducer.streamingPart { emit(.provider(.init(event: .partEnd(part))), moment) }
         for var part in openCalls {
             guard case .toolCall(var call) = part.content else { continue }
             let start = call.state.time.start
             call.state = ToolState(
-                input: call.state.input, phase: .error(reason), time: ToolTime(start: start, end: moment.wall))
+                input: call.state.input, phase: .error(Self.reason(reason, after: call.state.phase)),
+                time: ToolTime(start: start, end: moment.wall))
             part.content = .toolCall(call)
             emit(.partUpdated(.init(partID: part.id, part: part)), moment)
             emit(.toolEnd(.init(callID: call.callID, succeeded: false)), moment)
         }
     }
+
+    private static func reason(_ reason: String, after phase: ToolState.Phase) -> String {
+        guard case .running(let output) = phase, !output.isEmpty else { return reason }
+        return reason + "\n" + output.end(cutting: output.utf8.count - interruptedOutputBytes)
+    }
+
+    /// As much as the shell agent keeps of a command that ends; people read the end.
+    static let interruptedOutputBytes = 48 << 10
 
     /// Calls of the last messages that neither completed nor failed.
     private var openCalls: [Part] {

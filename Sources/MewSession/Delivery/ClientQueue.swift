@@ -44,7 +44,7 @@ public struct ClientQueue: Sendable {
     private var entries: [Entry] = []
     /// The first entry that is still to be taken.
     private var start = 0
-    private var bytes = 0
+    public private(set) var bytes = 0
     public private(set) var isSilent = false
     /// The last event that was taken out for the client.
     public private(set) var taken = SequenceNumber.zero
@@ -65,14 +65,18 @@ public struct ClientQueue: Sendable {
         case .stream:
             guard !isSilent else { return .silent }
             // A frame that is larger than the bound must still reach a client that keeps up.
-            guard isEmpty || (count < Self.maxFrames && bytes + frame.count <= Self.maxBytes) else {
-                dropStream()
-                isSilent = true
-                return .overflowed(after: taken)
-            }
+            guard isEmpty || (count < Self.maxFrames && bytes + frame.count <= Self.maxBytes) else { return overflow() }
             append(Entry(frame: frame, kind: kind))
             return .queued
         }
+    }
+
+    /// A frame of the stream that there is no room for.
+    public mutating func overflow() -> Push {
+        guard !isSilent else { return .silent }
+        dropStream()
+        isSilent = true
+        return .overflowed(after: taken)
     }
 
     /// The next frame for the transport.

@@ -64,7 +64,9 @@ public struct ReceiptLedger: Sendable {
                 let mayBecomeKnown = known == content || known == Self.settling || content == Self.settling
                 return mayBecomeKnown ? .underWay : .refused(.opConflict)
             case .kept(let known, let receipt): return Self.verdict(known, content, receipt)
-            case .absent: break
+            case .absent:
+                // The store cannot give it back while it is under way.
+                device.order.removeAll { $0 == key.id }
             }
         } else if let highest = device.highest, key.id <= highest {
             return .needsReceipt

@@ -32,7 +32,7 @@ public enum StoreWrite: Hashable, Sendable {
     case putDevice(DeviceRow)
     case deleteDevice(NodeID)
     case putGroup(GroupRow)
-    /// The sessions in it must be rewritten in the same commit.
+    /// Sessions that name it afterwards are in no group.
     case deleteGroup(GroupID)
     /// Nil removes it.
     case putSetting(SettingName, String?)

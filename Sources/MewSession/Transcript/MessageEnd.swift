@@ -60,7 +60,7 @@ extension ToolState {
 
 extension String {
     /// The end of the text, whole characters, so that its encoding has at least `excess` bytes less.
-    fileprivate func end(cutting excess: Int) -> String {
+    func end(cutting excess: Int) -> String {
         guard excess > 0 else { return self }
         var saved = -"…".utf8.count
         var index = startIndex

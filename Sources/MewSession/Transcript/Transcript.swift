@@ -27,18 +27,27 @@ struct Transcript: Sendable {
         firstPosition = 0
     }
 
-    /// - Parameter rows: the newest messages as they were stored, oldest first; those that cannot be read are left out.
+    /// - Parameters:
+    ///   - rows: the newest messages as they were stored, oldest first.
+    ///   - count: the position of the next message.
     init(session: ULID, rows: [MessageRow], count: UInt64, streamingPart: PartID?, model: ModelName?) {
-        var messages: [Message] = []
-        sizes = []
-        for row in rows {
-            guard let message = Self.decode(row.body) else { continue }
-            messages.append(message)
-            sizes.append(row.body.count)
-        }
+        let end = Self.unbrokenEnd(of: rows, before: count)
+        sizes = end.map(\.bytes)
         reducer = TranscriptReducer(
-            session: session, messages: messages, streamingPart: streamingPart, model: model)
-        firstPosition = count - min(count, UInt64(messages.count))
+            session: session, messages: end.map(\.message), streamingPart: streamingPart, model: model)
+        firstPosition = count - UInt64(end.count)
+    }
+
+    /// Without a gap, or positions would be wrong. What stands before a message that is lost is in pages of the store only.
+    private static func unbrokenEnd(
+        of rows: [MessageRow], before count: UInt64
+    ) -> [(message: Message, bytes: Int)] {
+        var end: [(message: Message, bytes: Int)] = []
+        for row in rows.reversed() {
+            guard row.position + UInt64(end.count) + 1 == count, let message = decode(row.body) else { break }
+            end.append((message, row.body.count))
+        }
+        return end.reversed()
     }
 
     static func decode(_ body: [UInt8]) -> Message? {
@@ -88,6 +97,11 @@ struct Transcript: Sendable {
 
     mutating func use(_ model: ModelName?) {
         reducer.model = model
+    }
+
+    /// Whether the store knows another form of a message before that position.
+    func hasChanges(before position: UInt64) -> Bool {
+        dirty.contains { firstPosition + UInt64($0) < position }
     }
 
     /// The rows of all messages that changed since the last call; then forgets the oldest beyond what is kept.

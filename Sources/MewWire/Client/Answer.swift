@@ -62,11 +62,15 @@ extension Answer.Content {
         case .permissionResponse:
             self = .permission(try f.required("decision", old?.permission))
         case .askUserResponse:
-            self = .questions(try f.required("answers", old?.answers))
+            let answers = try f.listed(try f.required("answers", old?.answers), "answers")
+            guard !f.isReading || answers.allSatisfy({ $0.utf8.count <= TextLimits.wordsBytes }) else {
+                throw FieldError("must have at most \(TextLimits.wordsBytes) bytes each", path: "answers")
+            }
+            self = .questions(answers)
         case .planApprovalResponse:
             self = .plan(
                 approved: try f.required("approved", old?.approved),
-                feedback: try f.optional("feedback", old?.feedback))
+                feedback: try f.optional("feedback", old?.feedback, upTo: TextLimits.wordsBytes))
         case .goalResponse:
             self = .goal(accepted: try f.required("accepted", old?.accepted))
         default:

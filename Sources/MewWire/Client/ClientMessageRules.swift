@@ -5,20 +5,18 @@ extension ClientMessage.Kind {
     public var neededScope: Scope {
         switch self {
         case .remoteHello, .attachSession, .resumeSession, .loadSessionHistory, .listSessions, .listProjects,
-            .listModels,
-            .listAgents, .listPersonas, .ping, .listDir, .listFilesystemDir, .readFilePreview, .gitStatus,
-            .watchWorkspace:
+            .listModels, .listAgents, .listPersonas, .ping, .listDir, .listFilesystemDir, .readFilePreview,
+            .gitStatus, .watchWorkspace:
             .observe
         case .prompt, .guide, .cancel, .permissionResponse, .askUserResponse, .planApprovalResponse, .yieldControl,
             .receiptQuery, .lease:
             .collaborate
         case .newSession, .newSessionInGroup, .deleteSession, .renameSession, .regenerateTitle, .archiveSession,
             .pinSession, .setAutoTitle, .setAutoSummary, .goalResponse, .slashCommand, .switchModel,
-            .setThinkingVariant,
-            .setPermissionMode, .switchPersona, .createGroup, .updateGroup, .deleteGroup, .assignSessionGroup,
-            .pinProject,
-            .openPath, .unflagFile, .browserOpen, .browserSnapshot, .browserScreenshot, .browserClick, .browserFill,
-            .browserPress, .browserClose, .terminalOpen, .terminalInput, .terminalResize, .terminalClose:
+            .setThinkingVariant, .setPermissionMode, .switchPersona, .createGroup, .updateGroup, .deleteGroup,
+            .assignSessionGroup, .pinProject, .openPath, .unflagFile, .browserOpen, .browserSnapshot,
+            .browserScreenshot, .browserClick, .browserFill, .browserPress, .browserClose, .terminalOpen,
+            .terminalInput, .terminalResize, .terminalClose:
             .control
         }
     }
@@ -40,7 +38,12 @@ extension ClientMessage.Kind {
             .slashCommand, .switchModel, .setThinkingVariant, .setPermissionMode, .listPersonas, .switchPersona,
             .loadSessionHistory, .resumeSession:
             .session
-        default:
+        case .remoteHello, .ping, .listSessions, .deleteSession, .renameSession, .regenerateTitle, .archiveSession,
+            .pinSession, .setAutoTitle, .setAutoSummary, .yieldControl, .listModels, .listAgents, .createGroup,
+            .updateGroup, .deleteGroup, .assignSessionGroup, .listProjects, .pinProject, .listDir, .listFilesystemDir,
+            .readFilePreview, .gitStatus, .watchWorkspace, .openPath, .unflagFile, .receiptQuery, .lease,
+            .browserOpen, .browserSnapshot, .browserScreenshot, .browserClick, .browserFill, .browserPress,
+            .browserClose, .terminalOpen, .terminalInput, .terminalResize, .terminalClose:
             .control
         }
     }
@@ -51,10 +54,14 @@ extension ClientMessage.Kind {
         case .newSession, .newSessionInGroup, .prompt, .guide, .cancel, .permissionResponse, .askUserResponse,
             .planApprovalResponse, .goalResponse, .slashCommand, .renameSession, .regenerateTitle, .deleteSession,
             .archiveSession, .pinSession, .switchModel, .switchPersona, .setThinkingVariant, .setPermissionMode,
-            .setAutoTitle, .setAutoSummary, .createGroup, .updateGroup, .deleteGroup, .assignSessionGroup, .pinProject,
-            .unflagFile, .lease, .terminalOpen:
+            .setAutoTitle, .setAutoSummary, .createGroup, .updateGroup, .deleteGroup, .assignSessionGroup,
+            .pinProject, .unflagFile, .lease, .terminalOpen:
             true
-        default:
+        case .remoteHello, .ping, .listSessions, .attachSession, .resumeSession, .loadSessionHistory, .yieldControl,
+            .listModels, .listPersonas, .listAgents, .listProjects, .listDir, .listFilesystemDir, .readFilePreview,
+            .gitStatus, .watchWorkspace, .openPath, .receiptQuery, .browserOpen, .browserSnapshot, .browserScreenshot,
+            .browserClick, .browserFill, .browserPress, .browserClose, .terminalInput, .terminalResize,
+            .terminalClose:
             false
         }
     }

@@ -12,7 +12,7 @@ extension ClientMessage {
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
             text = try f.required("text", old?.text)
-            attachments = try f.defaulted("attachments", old?.attachments, [])
+            attachments = try f.listed(try f.defaulted("attachments", old?.attachments, []), "attachments")
         }
     }
 
@@ -53,7 +53,7 @@ extension ClientMessage {
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
-            command = try f.required("command", old?.command)
+            command = try f.required("command", old?.command, upTo: TextLimits.wordsBytes)
         }
     }
 }

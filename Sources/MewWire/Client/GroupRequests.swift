@@ -12,8 +12,8 @@ extension ClientMessage {
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
-            name = try f.required("name", old?.name)
-            color = try f.optional("color", old?.color)
+            name = try f.required("name", old?.name, upTo: TextLimits.nameBytes)
+            color = try f.optional("color", old?.color, upTo: TextLimits.nameBytes)
         }
     }
 
@@ -30,8 +30,8 @@ extension ClientMessage {
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
             groupID = try f.required("group_id", old?.groupID)
-            name = try f.optional("name", old?.name)
-            color = try f.optional("color", old?.color)
+            name = try f.optional("name", old?.name, upTo: TextLimits.nameBytes)
+            color = try f.optional("color", old?.color, upTo: TextLimits.nameBytes)
             order = try f.optional("order", old?.order)
         }
     }
@@ -77,7 +77,7 @@ extension ClientMessage {
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
-            path = try f.required("path", old?.path)
+            path = try f.required("path", old?.path, upTo: TextLimits.pathBytes)
             pinned = try f.required("pinned", old?.pinned)
         }
     }

@@ -12,8 +12,8 @@ extension ClientMessage {
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
-            provider = try f.required("provider", old?.provider)
-            model = try f.required("model", old?.model)
+            provider = try f.required("provider", old?.provider, upTo: TextLimits.nameBytes)
+            model = try f.required("model", old?.model, upTo: TextLimits.nameBytes)
         }
     }
 
@@ -27,7 +27,7 @@ extension ClientMessage {
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
-            variant = try f.required("variant", old?.variant)
+            variant = try f.required("variant", old?.variant, upTo: TextLimits.nameBytes)
         }
     }
 
@@ -41,7 +41,7 @@ extension ClientMessage {
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
-            mode = try f.required("mode", old?.mode)
+            mode = try f.required("mode", old?.mode, upTo: TextLimits.nameBytes)
         }
     }
 
@@ -54,7 +54,7 @@ extension ClientMessage {
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
-            name = try f.required("name", old?.name)
+            name = try f.required("name", old?.name, upTo: TextLimits.nameBytes)
         }
     }
 }

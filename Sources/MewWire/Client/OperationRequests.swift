@@ -37,7 +37,7 @@ extension ClientMessage {
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
             kind = try f.required("kind", old?.kind)
-            target = try f.required("target", old?.target)
+            target = try f.required("target", old?.target, upTo: TextLimits.nameBytes)
             act = try f.required("act", old?.act)
         }
     }

@@ -15,9 +15,9 @@ extension ClientMessage {
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
-            cwd = try f.nullable("cwd", old?.cwd)
+            cwd = try f.nullable("cwd", old?.cwd, upTo: TextLimits.pathBytes)
             clientKind = try f.defaulted("client_kind", old?.clientKind, .unknown)
-            agent = try f.native("agent", old?.agent)
+            agent = try f.native("agent", old?.agent, upTo: TextLimits.nameBytes)
         }
     }
 
@@ -33,10 +33,10 @@ extension ClientMessage {
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
-            cwd = try f.nullable("cwd", old?.cwd)
+            cwd = try f.nullable("cwd", old?.cwd, upTo: TextLimits.pathBytes)
             groupID = try f.required("group_id", old?.groupID)
             clientKind = try f.defaulted("client_kind", old?.clientKind, .unknown)
-            agent = try f.native("agent", old?.agent)
+            agent = try f.native("agent", old?.agent, upTo: TextLimits.nameBytes)
         }
     }
 
@@ -127,7 +127,7 @@ extension ClientMessage {
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
             sessionID = try f.session(old?.sessionID)
-            title = try f.required("title", old?.title)
+            title = try f.required("title", old?.title, upTo: TextLimits.nameBytes)
         }
     }
 

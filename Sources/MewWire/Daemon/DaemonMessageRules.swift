@@ -6,13 +6,12 @@ extension DaemonMessage.Kind {
     public var isJournalled: Bool {
         switch self {
         case .sessionCleared, .sessionTitleChanged, .sessionSummaryChanged, .sessionActivityChanged,
-            .sessionUsageChanged,
-            .sessionStatsChanged, .sessionMetaChanged, .userMessage, .provider, .partUpdated, .toolStart, .toolProgress,
-            .toolEnd, .errorEvent, .todosUpdated, .flaggedFilesChanged, .personaSwitchRequested, .jobUpdate,
-            .subagentStart,
-            .subagentStatus, .subagentEnd, .permissionRequest, .workspacePermissionRequest, .subagentPermissionRequest,
-            .askUserRequest, .planApprovalRequest, .goalProposed, .requestResolved, .modelSwitched,
-            .thinkingVariantChanged, .permissionModeChanged, .personaSwitched:
+            .sessionUsageChanged, .sessionStatsChanged, .sessionMetaChanged, .userMessage, .provider, .partUpdated,
+            .toolStart, .toolProgress, .toolEnd, .errorEvent, .todosUpdated, .flaggedFilesChanged,
+            .personaSwitchRequested, .jobUpdate, .subagentStart, .subagentStatus, .subagentEnd, .permissionRequest,
+            .workspacePermissionRequest, .subagentPermissionRequest, .askUserRequest, .planApprovalRequest,
+            .goalProposed, .requestResolved, .modelSwitched, .thinkingVariantChanged, .permissionModeChanged,
+            .personaSwitched:
             true
         default:
             false

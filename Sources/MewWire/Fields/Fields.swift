@@ -34,6 +34,7 @@ package struct Fields {
     }
 
     var isNative: Bool { link == .native }
+    var isReading: Bool { object != nil }
 
     // MARK: - One method per form
 

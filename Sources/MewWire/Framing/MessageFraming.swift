@@ -12,6 +12,9 @@ package protocol MessageFraming {
     /// The stream ended here. Throws when that is in the middle of something.
     mutating func receiveEnd() throws(ChannelError)
 
+    /// Bytes of a message that is not complete yet.
+    var heldBytes: Int { get }
+
     /// Bytes the framing itself has to say (answers to pings, a close). To be written before anything else.
     mutating func takeReplies() -> [UInt8]
 

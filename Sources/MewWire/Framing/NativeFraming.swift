@@ -62,6 +62,8 @@ package struct NativeFraming: MessageFraming {
         }
     }
 
+    package var heldBytes: Int { body.count }
+
     package mutating func takeReplies() -> [UInt8] { [] }
 
     package mutating func encode(_ message: [UInt8]) throws(ChannelError) -> [UInt8] {

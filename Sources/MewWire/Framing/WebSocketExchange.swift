@@ -84,6 +84,8 @@ final class WebSocketExchange {
         }
     }
 
+    var heldBytes: Int { body.count }
+
     func takeOutput() -> [UInt8] {
         defer { output = [] }
         return output

@@ -89,6 +89,8 @@ package final class WebSocketFraming: MessageFraming {
 
     // MARK: Sending
 
+    package var heldBytes: Int { exchange.heldBytes }
+
     package func takeReplies() -> [UInt8] {
         exchange.takeOutput()
     }

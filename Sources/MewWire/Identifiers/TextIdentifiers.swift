@@ -97,9 +97,17 @@ public struct CallID: OpaqueIdentifier, WireValue {
     public init(_ text: String) { self.text = text }
 }
 
-/// A group of sessions; ours are `grp_<ULID>`.
+/// A group of sessions; ours are `grp_<ULID>`. Up to 128 bytes.
 public struct GroupID: OpaqueIdentifier, WireValue {
     public let text: String
     public init(_ text: String) { self.text = text }
     public init(_ ulid: ULID) { text = "grp_\(ulid)" }
+
+    static let maxBytes = 128
+
+    package static func read(_ json: JSON, on link: ApplicationProtocol) throws(FieldError) -> GroupID {
+        let text = try String.read(json, on: link)
+        guard text.utf8.count <= maxBytes else { throw FieldError("must have at most \(maxBytes) bytes") }
+        return GroupID(text)
+    }
 }

@@ -11,8 +11,8 @@ public struct Attachment: Record, Sendable, Equatable {
     }
 
     package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
-        path = try f.required("path", old?.path)
-        mime = try f.optional("mime", old?.mime)
+        path = try f.required("path", old?.path, upTo: TextLimits.pathBytes)
+        mime = try f.optional("mime", old?.mime, upTo: TextLimits.nameBytes)
     }
 }
 

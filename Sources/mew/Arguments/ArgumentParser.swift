@@ -17,10 +17,13 @@ struct ArgumentParser {
         var arguments = ParsedArguments()
         while let word = rest.first, word.hasPrefix("-"), word != "-" {
             if word == "--version" || word == "-V" { return .version }
-            if word == "-h" || word == "--help" { return .help([]) }
+            if word == "-h" || word == "--help" {
+                return .help(try helpTopic(rest.dropFirst().filter { !$0.hasPrefix("-") }))
+            }
             try takeOption(from: &rest, into: &arguments, options: GlobalOptions.all, command: "mew")
         }
         guard let first = rest.first else { return .help([]) }
+        if first == "version" { return .version }
         if first == "help" {
             return .help(try helpTopic(Array(rest.dropFirst())))
         }
@@ -49,7 +52,7 @@ struct ArgumentParser {
         }
         rest = rest.dropFirst(path.count)
         if let command = commands.first(where: { $0.path == path }) { return command }
-        let members = commands.filter { $0.path.starts(with: path) }.map { $0.path[path.count] }
+        let members = members(of: path)
         if let word = rest.first, !word.hasPrefix("-") { throw unknown(word, among: members, after: path) }
         throw UsageError(
             "'mew \(path.joined(separator: " "))' needs one of: \(members.joined(separator: ", "))",
@@ -65,11 +68,17 @@ struct ArgumentParser {
     }
 
     private func helpTopic(_ words: [String]) throws(UsageError) -> [String] {
-        guard let first = words.first else { return [] }
+        guard let first = words.first, first != "help" else { return [] }
         guard let path = knownPath(words[...]) else {
             throw unknown(first, among: Set(commands.compactMap(\.path.first)).sorted(), after: [])
         }
+        let isGroup = !commands.contains { $0.path == path }
+        if isGroup, words.count > path.count { throw unknown(words[path.count], among: members(of: path), after: path) }
         return path
+    }
+
+    private func members(of group: [String]) -> [String] {
+        commands.filter { $0.path.starts(with: group) && $0.path.count > group.count }.map { $0.path[group.count] }
     }
 
     // MARK: Words and options

@@ -6,7 +6,8 @@ extension CommandFailure {
     ///   - doing: what was tried, as in "could not …": `reach desk`, `rename the session`.
     ///   - daemon: the daemon's name, for the hint.
     init(_ error: ClientError, doing: String, daemon: String) {
-        self.init(error.code, "could not \(doing): \(error.message)", hint: Self.hint(error.code, daemon))
+        let hint = error.isLocal ? Self.localHint(error.code) : Self.hint(error.code, daemon)
+        self.init(error.code, "could not \(doing): \(error.message)", hint: hint)
     }
 
     init(_ error: ClientStoreError, doing: String) {
@@ -22,12 +23,22 @@ extension CommandFailure {
 
     private static func hint(_ error: ClientStoreError) -> String? {
         switch error {
-        case .readOnly: "Choose another state directory with --home DIR."
-        case .notSaved: "Free some space, then try again."
+        case .readOnly: localHint(.directoryReadOnly)
+        case .notSaved: localHint(.notSaved)
         case .unreadable: "Check its permissions."
         case .damaged: "Restore it from a backup; deleting it makes this device forget its daemons."
         case .refused: nil
-        case .tooManyOperations: "Look at 'mew ops' and drop what you no longer need."
+        case .tooManyOperations: localHint(.busy)
+        }
+    }
+
+    /// One thing to do when it is this device's own state directory that failed.
+    private static func localHint(_ code: ErrorCode) -> String? {
+        switch code {
+        case .directoryReadOnly: "Make it writable for this user, or choose another state directory with --home DIR."
+        case .notSaved: "Free some space, then try again."
+        case .busy: "Look at 'mew ops' and drop what you no longer need."
+        default: nil
         }
     }
 

@@ -27,14 +27,22 @@ struct DaemonSelection {
     }
 
     private func unknown(_ text: String) -> CommandFailure {
-        let message = "no daemon is called '\(Readers.shown(text))'"
-        if registry.daemons.isEmpty {
-            return CommandFailure(
-                .unknownDaemon, message, hint: "Run 'mew pair' on its machine and 'mew add' here first.")
-        }
-        if let near = nearestMatch(to: text, among: registry.daemons.map(\.name)) {
-            return CommandFailure(.unknownDaemon, message, hint: "Did you mean \(near)?")
-        }
-        return CommandFailure(.unknownDaemon, message, hint: "See 'mew ls'.")
+        let isNode = (try? NodeID(text: text)) != nil
+        let message =
+            isNode
+            ? "no daemon with the node ID \(Readers.shown(text)) is known here"
+            : "no daemon is called '\(Readers.shown(text))'"
+        if let near = near(text) { return CommandFailure(.unknownDaemon, message, hint: "Did you mean \(near)?") }
+        return CommandFailure(
+            .unknownDaemon, message,
+            hint: isNode || registry.daemons.isEmpty
+                ? "Run 'mew pair' on its machine and 'mew add' here first." : "See 'mew ls'.")
+    }
+
+    /// The daemon whose name or node ID was probably mistyped.
+    private func near(_ text: String) -> String? {
+        if let name = nearestMatch(to: text, among: registry.daemons.map(\.name)) { return name }
+        let node = nearestMatch(to: text, among: registry.daemons.map(\.node.z32))
+        return registry.daemons.first { $0.node.z32 == node }?.name
     }
 }

@@ -16,6 +16,6 @@ func makeNodeDialer(key: SecretKey, runtime: Runtime) async throws(CommandFailur
         runtime.atEnd { await node.stop() }
         return node
     } catch {
-        throw CommandFailure(.internal, "\(error)")
+        throw CommandFailure(.internal, error.problem, hint: error.advice)
     }
 }

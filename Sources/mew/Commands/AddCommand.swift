@@ -17,7 +17,7 @@ extension Command {
                 + "node ID both screens show the same six digits, and somebody there has to confirm them.",
             "Exit: 0 paired, 2 bad payload, 3 no window is open there, 4 refused, 5 out of reach.",
         ],
-        examples: ["mew add 'mew001:{…}' --name laptop", "mew add NODEID --addr 192.0.2.7:4433"]
+        examples: ["mew add 'mew001:{…}' --name desk", "mew add NODEID --addr 192.0.2.7:4433"]
     ) { invocation async throws(CommandFailure) in
         let payload = try parse(invocation.arguments.all(payload).joined(separator: " "))
         let command = try await ClientCommand.open(invocation.context)
@@ -26,6 +26,7 @@ extension Command {
             relays: payload.relays, token: payload.token?.revealed, addedAt: .now)
         let target = ClientCommand.Target(record: record, routes: invocation.routes(to: payload.node))
         try command.refuseOwnNode(payload.node)
+        try await command.rehearse()
         let added = try await Pairing(command, target, renames: invocation[name] != nil).run()
         invocation.context.output.json([
             "daemon": .string(added.name), "node_id": .string(added.node.z32), "name": .string(added.name),
@@ -33,8 +34,14 @@ extension Command {
         ])
         invocation.context.output.line(
             "Paired with \(added.name)\(added.scope.map { " (scope \($0.rawValue))" } ?? "").")
-        invocation.context.output.line("Try: mew prompt \(shellQuoted(added.name)) 'uname -a'")
+        invocation.context.output.line("Try: \(suggestion(added.name, added.scope))")
         return .ok
+    }
+
+    /// Something that the scope allows: a new session needs control.
+    private static func suggestion(_ daemon: String, _ scope: Scope?) -> String {
+        let name = shellQuoted(daemon)
+        return scope == nil || scope == .control ? "mew prompt \(name) 'uname -a'" : "mew sessions \(name)"
     }
 
     private static func parse(_ text: String) throws(CommandFailure) -> PairingPayload {
@@ -43,7 +50,15 @@ extension Command {
         } catch {
             var code = ErrorCode.badInput
             if case .unknownVersion = error { code = .unknownVersion }
-            throw CommandFailure(code, "could not read the payload: \(error)")
+            throw CommandFailure(code, "could not read the payload: \(error)", hint: hint(error))
+        }
+    }
+
+    /// The other sentences say what to do themselves.
+    private static func hint(_ error: PairingPayloadError) -> String? {
+        switch error {
+        case .tooLong, .node, .notJSON, .missingNodeID, .part: "Copy the whole line that 'mew pair' prints."
+        case .empty, .unknownVersion, .expandedByShell, .surroundings: nil
         }
     }
 }
@@ -54,6 +69,15 @@ extension ClientCommand {
             throw CommandFailure(
                 .badInput, "that is the ID of this very node",
                 hint: "A daemon and its clients have state directories of their own; see --home.")
+        }
+    }
+
+    /// A code is spent by the first device that brings it, and would be lost with a device that cannot remember.
+    fileprivate func rehearse() async throws(CommandFailure) {
+        do throws(ClientStoreError) {
+            try await store.rehearse()
+        } catch {
+            throw CommandFailure(error, doing: "remember a daemon, so it was not asked")
         }
     }
 }
@@ -156,10 +180,11 @@ private struct Pairing: Sendable {
             return CommandFailure(
                 ClientError(.windowClosed, "\(name) is not waiting for a new device"), doing: "pair", daemon: name)
         }
-        if case .pairingRefused(let reason) = refusal {
+        if case .pairingRefused(let reason, let code) = refusal {
+            // Our daemons say what to do after a semicolon, stock ones only that they refuse.
             return CommandFailure(
-                .unauthorized, "could not pair: \(reason.isEmpty ? "the daemon refused" : reason)",
-                hint: "Run 'mew pair' there again and use the new payload.")
+                code, "could not pair: \(reason.isEmpty ? "the daemon refused" : reason)",
+                hint: reason.contains(";") ? nil : "Run 'mew pair' there again and use the new payload.")
         }
         return CommandFailure(ClientError(refusal), doing: "pair with \(name)", daemon: name)
     }

@@ -11,8 +11,14 @@ extension Command {
     private static let words = Positional<String>(
         "ANSWER", "once, session or deny; yes or no; or a text for each question", read: { $0 })
     private static let digest = Option<String>(
-        "digest", "HEX", "with a full ID: the digest of what you saw, at least 6 digits", read: Readers.text("--digest")
-    )
+        "digest", "HEX", "with a full ID: the digest of what you saw, at least 6 digits"
+    ) { text throws(UsageError) in
+        guard text.utf8.count >= RequestHandle.shortestDigest, text.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
+            throw UsageError(
+                "--digest needs at least \(RequestHandle.shortestDigest) hex digits of the digest that was shown")
+        }
+        return text
+    }
 
     static let answer = Command(
         "answer", "answer a question of an agent, or settle a permission request",
@@ -23,7 +29,7 @@ extension Command {
                 + "digest or without an answer the question is shown and asked, which needs a terminal.",
             "Exit: 0 settled, 6 too late, not what was shown, or unknown.",
         ],
-        examples: ["mew answer laptop 7F3K-a1b2c3 once"]
+        examples: ["mew answer desk 7F3K-a1b2c3 once"]
     ) { invocation async throws(CommandFailure) in
         let handle = RequestHandle(try invocation.required(request), digest: invocation[digest])
         let words = invocation.arguments.all(words)

@@ -1,4 +1,5 @@
 import MewBase
+import MewClient
 import MewDaemon
 import MewIdentity
 import MewWire
@@ -14,6 +15,9 @@ extension Command {
     private static let agent = Option<String>(
         "agent", "NAME=COMMAND", "an agent to offer, or just 'shell' for the built-in one",
         read: Readers.text("--agent"))
+    private static let backIn = Option<Int>(
+        "back-in", "S", "on SIGTERM, tell devices that this daemon will be back in S seconds",
+        read: Readers.integer("--back-in", in: 1...ConnectionEnd.longestAbsence))
     private static let logJSON = Flag("log-json", "log JSON objects on standard error")
     private static let logLevel = Option<String>(
         "log-level", "LEVEL", "debug, info (default), warning or error",
@@ -21,10 +25,14 @@ extension Command {
 
     static let daemon = Command(
         "daemon", "serve the agents of this machine until a signal",
-        options: [bind.repeated, homeRelay.repeated, name.spec, agent.repeated, logJSON.spec, logLevel.spec],
+        options: [
+            bind.repeated, homeRelay.repeated, name.spec, agent.repeated, backIn.spec, logJSON.spec, logLevel.spec,
+        ],
         details: [
             "Admits only devices that were let in with 'mew pair'. Prints 'mew-node-id:ID' when it is ready. SIGTERM ends it in "
-                + "order: turns are cancelled and written down, devices are told. A second signal ends it at once.",
+                + "order: turns are interrupted and written down, devices are told. A second signal ends it at once.",
+            "Devices are told that it is stopping. Say --back-in where a service manager starts it again: they dial then, without "
+                + "waiting longer each time.",
             "Without --agent it offers the built-in shell agent: a prompt is a shell command, which it asks permission for.",
         ]
     ) { invocation async throws(CommandFailure) in
@@ -41,6 +49,7 @@ extension Command {
         options.relays = invocation.arguments.all(homeRelay)
         options.name = invocation[name]
         options.agents = invocation.arguments.all(agent)
+        options.backIn = invocation[backIn].map { .seconds($0) }
         options.logsJSON = invocation[logJSON]
         let level = invocation[logLevel] ?? "info"
         options.level = Diagnostic.Level.allCases.first { "\($0)" == level } ?? .info

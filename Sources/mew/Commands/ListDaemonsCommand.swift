@@ -23,7 +23,13 @@ extension Command {
         enum State: String { case connected, unreachable, revoked }
 
         var state: State
+        /// For people; a daemon that forgot us and one that revoked us are the same to a program.
+        var words: String
         var needsYou: Int?
+
+        init(_ state: State, words: String? = nil, needsYou: Int? = nil) {
+            (self.state, self.words, self.needsYou) = (state, words ?? state.rawValue, needsYou)
+        }
     }
 
     /// A person has a handful of daemons; more at a time would only fight for the line.
@@ -37,7 +43,7 @@ extension Command {
                 group.addTask { (index, await probe(daemon, command)) }
             }
             for await (done, probe) in group { results[done] = probe }
-            return results.map { $0 ?? Probe(state: .unreachable) }
+            return results.map { $0 ?? Probe(.unreachable) }
         }
     }
 
@@ -48,9 +54,10 @@ extension Command {
             let sessions = try await command.connected(to: target) { session async throws(CommandFailure) in
                 try await session.sessions()
             }
-            return Probe(state: .connected, needsYou: sessions.count { $0.needsYou })
+            return Probe(.connected, needsYou: sessions.count { $0.needsYou })
         } catch {
-            return Probe(state: error.exit == .unauthorized ? .revoked : .unreachable)
+            guard error.exit == .unauthorized else { return Probe(.unreachable) }
+            return Probe(.revoked, words: error.code == .unauthorized ? "not paired" : nil)
         }
     }
 
@@ -67,7 +74,7 @@ extension Command {
                 "last_proof_ms": proof.map(JSON.integer) ?? .null,
             ])
             table.add([
-                "\(index + 1)", daemon.name, probe.state.rawValue,
+                "\(index + 1)", daemon.name, probe.words,
                 probe.needsYou.map { $0 == 0 ? "-" : Words.count($0, "session") } ?? "?",
                 Words.ago(proof, now: now), daemon.version ?? "?", daemon.node.z32,
             ])

@@ -6,7 +6,7 @@ import MewWire
 extension Command {
     private static let operation = Positional<String>(
         "OP", "an operation: its number in the list, or the last characters of its ID", read: Readers.text("OP"))
-    private static let check = Flag("check", "ask the daemon what became of it (without OP: of all)")
+    private static let check = Flag("check", "ask the daemon what became of it (without OP: of all of D)")
     private static let drop = Flag("drop", "forget it; one the daemon never stored is killed there first")
 
     static let ops = Command(
@@ -16,13 +16,15 @@ extension Command {
             "An operation is unknown when the connection was lost before the daemon said that it has it. It is never sent again "
                 + "by itself: ask first."
         ],
-        examples: ["mew ops", "mew ops laptop 1 --check"]
+        examples: ["mew ops", "mew ops desk 1 --check"]
     ) { invocation async throws(CommandFailure) in
         let command = try await ClientCommand.open(invocation.context)
         let records = try await command.records()
         guard let text = invocation[Common.daemon] else {
             guard !invocation[check], !invocation[drop] else {
-                throw CommandFailure(.badInput, "--check and --drop need a daemon and an operation")
+                throw CommandFailure(
+                    .badInput, "--check needs a daemon, and --drop a daemon and an operation",
+                    hint: "Name the daemon, as in 'mew ops desk --check'.")
             }
             show(records.operations, records.registry, invocation.context)
             return .ok
@@ -67,25 +69,27 @@ extension Command {
         }
     }
 
-    /// A drop that only forgot would leave a late original free to run.
+    /// A drop that only forgot would leave a late original free to run. Tells how it stands at the daemon: it may have been done.
     private static func drop(
         _ operation: MewClient.Operation, _ command: ClientCommand, _ target: ClientCommand.Target
     ) async throws(CommandFailure) {
+        var operation = operation
         if operation.state == .unknown || operation.state == .sending {
             do throws(CommandFailure) {
-                _ = try await ask([operation], settle: true, command, target)
+                operation = try await ask([operation], settle: true, command, target).first ?? operation
             } catch {
                 // A stock daemon keeps no receipts: there is nothing to settle, and nobody who could tell.
                 guard error.code == .unknownType else { throw error }
             }
         }
         do throws(ClientStoreError) {
-            try await command.store.update { records throws(ClientStoreError) in _ = records.drop(operation.id) }
+            let id = operation.id
+            try await command.store.update { records throws(ClientStoreError) in _ = records.drop(id) }
         } catch {
             throw CommandFailure(error, doing: "drop the operation")
         }
         command.context.output.json(row(operation, target.name))
-        command.context.output.line("Dropped.")
+        command.context.output.line("Dropped (\(words(operation.state))).")
     }
 
     private static func ask(
@@ -113,6 +117,7 @@ extension Command {
         }
         guard !operations.isEmpty else { return output.line("Nothing is pending.") }
         for line in table.lines(width: context.terminal.columns) { output.line(line) }
+        output.line("'mew ops D --check' asks the daemon D what became of them.")
     }
 
     private static func row(_ operation: MewClient.Operation, _ daemon: String) -> JSONObject {

@@ -32,7 +32,8 @@ extension Command {
         "peers rename", "give a device another name", positionals: [peer.required, newName.required]
     ) { invocation async throws(CommandFailure) in
         try await change(invocation, try invocation.required(peer)) { device throws(CommandFailure) in
-            (.rename(device.node, to: try invocation.required(newName)), "Renamed.")
+            let name = try invocation.required(newName)
+            return (.rename(device.node, to: name), "\(device.name.printableName) is now called \(name.printableName).")
         }
     }
 

@@ -10,7 +10,7 @@ extension Command {
     static let ping = Command(
         "ping", "measure round trips to a daemon, and say which way they go",
         positionals: [Common.daemon.required], options: [count.spec] + Common.routes,
-        examples: ["mew ping laptop -c 3"]
+        examples: ["mew ping desk -c 3"]
     ) { invocation async throws(CommandFailure) in
         let command = try await ClientCommand.open(invocation.context)
         let target = try await command.daemon(of: invocation)

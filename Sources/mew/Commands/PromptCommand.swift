@@ -16,13 +16,16 @@ extension Command {
         details: [
             "Ctrl-C detaches: the turn goes on, and any device can return to it. A second Ctrl-C within 2 s cancels it.",
             "'--permit ask' without a terminal waits until another device answers, and prints the handle for 'mew answer'.",
+            "A new session works in the home directory of the daemon's user; 'mew new D --cwd P' makes one elsewhere.",
             "Exit: 0 completed, 1 failed or interrupted, 6 cancelled or refused, 7 nobody knows whether it was delivered.",
         ],
-        examples: ["mew prompt laptop 'run the tests'", "mew prompt laptop --session 2 --permit once 'and push'"]
+        examples: ["mew prompt desk 'run the tests'", "mew prompt desk --session 2 --permit once 'and push'"]
     ) { invocation async throws(CommandFailure) in
+        let text = invocation.arguments.all(text).joined(separator: " ")
+        // Refused before a session is made for it.
+        guard !text.trimmed.isEmpty else { throw CommandFailure(.badInput, "TEXT must not be empty") }
         let command = try await ClientCommand.open(invocation.context)
         let target = try await command.daemon(of: invocation)
-        let text = invocation.arguments.all(text).joined(separator: " ")
         let permit = invocation[permit].flatMap(QuestionDesk.Permit.init(rawValue:)) ?? .ask
         let wanted = invocation[session]
         return try await command.connected(to: target) { daemon async throws(CommandFailure) in

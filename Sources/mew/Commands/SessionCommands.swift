@@ -30,7 +30,7 @@ extension Command {
             let used = (session.lastMessageAt ?? session.createdAt).milliseconds
             table.add([
                 "\(index + 1)", "…" + session.sessionID.text.suffix(6).description, state(session),
-                session.displayTitle.printable(limit: 200), session.agent?.printable(limit: 20) ?? "-",
+                title(session).printable(limit: 200), session.agent?.printable(limit: 20) ?? "-",
                 Words.ago(used, now: now),
             ])
         }
@@ -40,6 +40,14 @@ extension Command {
                 "\(daemon) has no sessions\(hidden). Start one with 'mew prompt \(shellQuoted(daemon)) TEXT'.")
         }
         for line in table.lines(width: context.terminal.columns) { output.line(line) }
+        if let number = sessions.firstIndex(where: { $0.needsYou && (showsArchived || !$0.archived) }) {
+            output.line("'mew watch \(shellQuoted(daemon)) \(number + 1)' shows what it asks, and how to answer.")
+        }
+    }
+
+    /// The ID stands in a column of its own already.
+    private static func title(_ session: SessionInfo) -> String {
+        session.displayTitle == session.sessionID.text ? "-" : session.displayTitle
     }
 
     static func state(_ session: SessionInfo) -> String {
@@ -76,8 +84,16 @@ extension Command {
         let target = try await command.daemon(of: invocation)
         let (cwd, agent) = (invocation[cwd], invocation[agent])
         let id = try await command.connected(to: target) { session async throws(CommandFailure) in
-            try await session.attempt("start a session on \(session.name)") { () async throws(ClientError) in
-                try await session.supervisor.newSession(cwd: cwd, agent: agent)
+            do throws(CommandFailure) {
+                return try await session.attempt("start a session on \(session.name)") {
+                    () async throws(ClientError) in
+                    try await session.supervisor.newSession(cwd: cwd, agent: agent)
+                }
+            } catch {
+                // The only other thing that was typed.
+                guard error.code == .badInput, agent != nil else { throw error }
+                throw CommandFailure(
+                    error.code, error.message, hint: "See 'mew agents \(shellQuoted(session.name))'.")
             }
         }
         invocation.context.output.json(["session_id": .string(id.text)])

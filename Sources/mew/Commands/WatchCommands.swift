@@ -18,6 +18,8 @@ extension Command {
             if let wanted { id = try await daemon.session(wanted).sessionID }
             let (screen, events) = (Screen(invocation.context), await daemon.supervisor.subscribe())
             if let id, let wanted { try await daemon.open(id, named: wanted) }
+            // Silence may be all there is for a while.
+            if invocation.context.terminal.isScreen { invocation.context.output.note("(watching; Ctrl-C ends it)") }
             let session = id
             return try await screen.run(events: events, readsLines: false) { () async throws(CommandFailure) in
                 var watching = Watching(daemon, screen, session: session)

@@ -17,6 +17,8 @@ struct DaemonOptions: Sendable {
     var relays: [RelayURL] = []
     var name: String?
     var agents: [String] = []
+    /// When something starts it again after SIGTERM; nil when nobody promised that.
+    var backIn: Duration?
     var logsJSON = false
     var level = Diagnostic.Level.info
 }
@@ -47,6 +49,8 @@ struct DaemonRun: Sendable {
         }
         defer { loops.stop() }
         let program = try await start(loops)
+        // Before anybody is told that it runs: who reads that may end it at once.
+        listen(program)
         let result = await withTaskGroup(of: Result<ExitCode, CommandFailure>?.self) { group in
             group.addTask {
                 await program.run()
@@ -60,7 +64,6 @@ struct DaemonRun: Sendable {
                     return .failure(error)
                 }
             }
-            listen(program)
             var result: Result<ExitCode, CommandFailure>?
             for await next in group { result = result ?? next }
             context.runtime.signals.listen(nil)
@@ -70,16 +73,14 @@ struct DaemonRun: Sendable {
     }
 
     private func listen(_ program: DaemonProgram) {
-        let isStopping = Once()
+        let (isStopping, backIn) = (Once(), options.backIn)
         context.runtime.signals.listen { signal in
             guard isStopping.first() else { exit(ExitCode.failed.rawValue) }
-            // SIGTERM comes from whoever starts it again, Ctrl-C from a person who has had enough.
-            program.stop(backIn: signal == .terminate ? Self.restartTime : nil)
+            // Who ends us does not say what comes next, neither with a signal nor in the environment (systemd stops and restarts
+            // alike). Only whoever wrote the command line knows, and Ctrl-C is a person who has had enough all the same.
+            program.stop(backIn: signal == .terminate ? backIn : nil)
         }
     }
-
-    /// What peers are told to wait: a service manager takes about a second, a start a tenth of one.
-    private static let restartTime: Duration = .seconds(3)
 
     private func start(_ loops: DaemonProgram.Loops) async throws(CommandFailure) -> DaemonProgram {
         let errors = context.output.errors
@@ -90,7 +91,7 @@ struct DaemonRun: Sendable {
         do throws(StartFailure) {
             return try await DaemonProgram.start(configuration, on: loops, diagnostics: log)
         } catch {
-            throw CommandFailure(error.code, error.message, hint: error.hint)
+            throw CommandFailure(error)
         }
     }
 

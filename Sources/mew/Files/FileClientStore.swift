@@ -49,13 +49,23 @@ actor FileClientStore: ClientStore {
         var records = try records()
         let old = records
         let value = try change(&records)
-        guard records != old else { return value }
+        if records != old { try write(records) }
+        return value
+    }
+
+    /// Throws what an `update` would throw now: to be asked before something is done elsewhere that has to be kept here.
+    func rehearse() async throws(ClientStoreError) {
+        let lock = try await takeLock()
+        defer { _ = lock }
+        try write(try records())
+    }
+
+    private func write(_ records: ClientRecords) throws(ClientStoreError) {
         do throws(SystemError) {
             try directory.write(records.stored, to: Self.file, entropy: SystemEntropy())
         } catch {
             throw Self.storeError(error, path: directory.file(Self.file))
         }
-        return value
     }
 
     /// Asks again every few milliseconds instead of waiting in the kernel, where nothing could end the wait.

@@ -1,3 +1,4 @@
+import MewDaemon
 import MewIdentity
 import MewLoop
 import MewNode
@@ -12,18 +13,18 @@ struct CommandContext: Sendable {
 
     /// The state directory, made if it is missing.
     func stateDirectory() throws(CommandFailure) -> StateDirectory {
-        do throws(SystemError) {
-            return StateDirectory(try PrivateDirectory(creating: home))
+        do throws(StartFailure) {
+            return try StateDirectory.open(home)
         } catch {
-            throw CommandFailure(state: error, home: home)
+            throw CommandFailure(error)
         }
     }
 
     /// The node's key, made at the first use.
     func key() throws(CommandFailure) -> SecretKey {
         let directory = try stateDirectory()
-        do throws(KeyFileError) {
-            return try directory.key()
+        do throws(StartFailure) {
+            return try directory.nodeKey()
         } catch {
             throw CommandFailure(error)
         }
@@ -31,28 +32,8 @@ struct CommandContext: Sendable {
 }
 
 extension CommandFailure {
-    /// The state directory or a file in it cannot be used.
-    init(state error: SystemError, home: String) {
-        let code: ErrorCode =
-            switch error.kind {
-            case .readOnly, .permissionDenied, .notFound, .notADirectory, .alreadyExists: .directoryReadOnly
-            case .busy: .directoryLocked
-            case .noSpace: .notSaved
-            default: .internal
-            }
-        self.init(
-            code, "cannot use the state directory \(home): \(error)",
-            hint: code == .directoryReadOnly ? "Choose another one with --home DIR." : nil)
-    }
-
-    init(_ error: KeyFileError) {
-        let code: ErrorCode =
-            switch error {
-            case .unwritable(_, let cause) where [30, 13, 1].contains(cause.errno): .directoryReadOnly
-            case .unwritable: .notSaved
-            case .wrongMode, .wrongOwner, .wrongLength, .notAFile, .unreadable: .internal
-            }
-        self.init(code, error.description)
+    init(_ failure: StartFailure) {
+        self.init(failure.code, failure.message, hint: failure.hint)
     }
 }
 

@@ -1,3 +1,6 @@
+import MewLoop
+import MewWire
+
 #if canImport(Glibc)
     import Glibc
 #else
@@ -25,10 +28,22 @@ struct DescriptorSink: LineSink {
             } else if errno == EAGAIN || errno == EWOULDBLOCK {
                 waitUntilWritable()
             } else if errno != EINTR {
-                // Whoever read our output has gone (`mew watch | head`): nothing is left to do for it.
-                exit(descriptor == 1 ? ExitCode.failed.rawValue : 0)
+                return gaveUp(errno)
             }
         }
+    }
+
+    /// Nobody can be told that standard error is gone, and it must change neither what the process does nor its exit code: a
+    /// daemon outlives the reader of its log. Without standard output there is nothing left to do.
+    private func gaveUp(_ error: Int32) {
+        guard descriptor == Self.standardOutput.descriptor else { return }
+        // Whoever read our output has enough (`mew watch | head`): what a shell reports for a process that died of SIGPIPE.
+        if error == EPIPE { exit(Signal(number: SIGPIPE).exitStatus) }
+        let failure = CommandFailure(
+            .internal, "could not write to standard output: \(SystemError(errno: error, doing: "").reason)",
+            hint: "Send it somewhere else.")
+        Self.standardError.write(failure.sentence + "\n")
+        exit(failure.exit.rawValue)
     }
 
     /// The terminal may have been made non-blocking by another process that shares it.

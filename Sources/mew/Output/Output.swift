@@ -35,7 +35,7 @@ extension Output {
     /// One object on a line of its own; silent without `--json`.
     func json(_ object: JSONObject) {
         guard isJSON else { return }
-        standard.write(JSON.object(object).text + "\n")
+        standard.write(JSON.object(object).text.escapingUnprintables + "\n")
     }
 
     func version(_ version: String) {
@@ -48,5 +48,20 @@ extension Output {
         json(failure.json)
         note(failure.sentence)
         return failure.exit
+    }
+}
+
+extension String {
+    /// The same JSON, with every character escaped that a terminal would interpret: strings of peers end up on screens in this
+    /// form, too. Such characters stand in strings only.
+    fileprivate var escapingUnprintables: String {
+        guard !unicodeScalars.allSatisfy(\.isPrintable) else { return self }
+        return unicodeScalars.reduce(into: "") { text, scalar in
+            guard !scalar.isPrintable else { return text.unicodeScalars.append(scalar) }
+            for unit in String(scalar).utf16 {
+                let digits = String(unit, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }
+        }
     }
 }

@@ -31,6 +31,15 @@ struct AnswerReader {
         }
     }
 
+    /// A decision as people type it, from its word on the wire.
+    static func word(_ decision: String) -> String {
+        switch PermissionDecision(rawValue: decision) {
+        case .allowOnce: "once"
+        case .allowSession: "session"
+        default: decision
+        }
+    }
+
     static func decision(_ text: String) -> PermissionDecision? {
         switch text.lowercased() {
         case "o", "once", "allow_once", "y", "yes": .allowOnce

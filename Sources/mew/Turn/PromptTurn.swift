@@ -5,28 +5,28 @@ import MewWire
 
 /// One prompt on the screen, from sending it to the end of its turn.
 struct PromptTurn {
-    private let daemon: DaemonSession
-    private let screen: Screen
-    private let session: SessionID
-    private let output: Output
-    private var printer = TurnPrinter(showsOwnPrompts: false)
+    let daemon: DaemonSession
+    let screen: Screen
+    let session: SessionID
+    let output: Output
+    var printer = TurnPrinter(showsOwnPrompts: false)
     private var desk: QuestionDesk
     private let clock = ContinuousClock()
 
-    private var operation: MewClient.Operation?
-    private var operationID: OperationID?
+    var operation: MewClient.Operation?
+    var operationID: OperationID?
     /// Nothing is printed of what was said before.
     private var hasBaseline: Bool
-    private var isLive = true
-    private var isReady = true
+    var isLive = true
+    var isReady = true
     /// A turn is running in the session, as far as the events on the screen say.
-    private var isRunning = false
+    var isRunning = false
     /// The end of the turn was waited for long enough.
-    private var isOverdue = false
-    private var isCancelling = false
-    private var isDetaching = false
+    var isOverdue = false
+    var isCancelling = false
+    var isDetaching = false
     /// Stock daemons: our own prompt was taken, and how its turn went.
-    private var stock = StockOutcome()
+    var stock = StockOutcome()
 
     /// How long a turn is waited for without a connection. Longer than a laptop's walk between two rooms, shorter than a night.
     static let linkPatience: Duration = .seconds(300)
@@ -34,12 +34,6 @@ struct PromptTurn {
     static let lastEvents: Duration = .seconds(1)
     /// In which a second Ctrl-C cancels.
     static let detachWindow: Duration = .seconds(2)
-
-    private struct StockOutcome {
-        var hasBegun = false
-        var result: TurnResult?
-        var sawError = false
-    }
 
     /// - Parameter isNew: the session was made for this prompt: there is nothing before it.
     init(
@@ -76,7 +70,7 @@ struct PromptTurn {
             if !isReady { throw lostForGood() }
         case .timer(.afterTurn):
             isOverdue = true
-            if stock.hasBegun { stock.result = stock.result ?? (stock.sawError ? .failed : .completed) }
+            stock.conclude()
         }
         return try ended()
     }
@@ -95,15 +89,20 @@ struct PromptTurn {
             if phase == .gone {
                 throw CommandFailure(.unknownSession, "the session was deleted while its turn was running")
             }
+            await catchUpOnStock()
             await considerQuestions()
         case .operation(let next) where next.id == operationID:
             operation = next
             // The receipt may be ahead of the last events of the turn.
-            if case .settled = next.state, isRunning { await screen.schedule(.afterTurn, after: Self.lastEvents) }
+            if case .settled = next.state, daemon.link.isNative {
+                await screen.schedule(.afterTurn, after: Self.lastEvents)
+            }
             await considerQuestions()
         case .phase(let phase):
             try await linkChanged(phase)
-        case .session, .sessionPhase, .operation, .control:
+        case .control(let frame):
+            if case .daemonState(let state) = frame.message { note(state.words(daemon.name)) }
+        case .session, .sessionPhase, .operation:
             break
         }
     }
@@ -124,16 +123,15 @@ struct PromptTurn {
     private mutating func follow(_ message: DaemonMessage, isOwn: Bool) async {
         if case .sessionActivityChanged(let change) = message { isRunning = change.activity == .running }
         guard !daemon.link.isNative else { return }
-        switch message {
-        case .userMessage: stock.hasBegun = stock.hasBegun || isOwn
-        case .errorEvent: stock.sawError = stock.hasBegun
-        case .sessionAlert(let alert) where stock.hasBegun:
-            if alert.kind == .turnComplete { stock.result = .completed }
-            if alert.kind == .turnFailed { stock.result = isCancelling ? .cancelled : .failed }
-        case .sessionActivityChanged(let change) where change.activity != .running && stock.hasBegun:
-            await screen.schedule(.afterTurn, after: .seconds(2))  // the alert that says how it went is right behind
-        default: break
-        }
+        let isEnding = stock.follow(message, isOwn: isOwn, isCancelling: isCancelling)
+        if isEnding { await screen.schedule(.afterTurn, after: .seconds(2)) }
+    }
+
+    /// A stock daemon tells nobody what happened while he was away: only its list knows whether the turn still runs.
+    private mutating func catchUpOnStock() async {
+        guard isLive, stock.hasBegun, !daemon.link.isNative else { return }
+        guard let info = try? await daemon.session(session.text), info.state != .running else { return }
+        stock.conclude(hasFailed: info.lastTurnFailed)
     }
 
     private mutating func linkChanged(_ phase: LinkPhase) async throws(CommandFailure) {
@@ -143,7 +141,7 @@ struct PromptTurn {
             isReady = true
         case .waiting(_, let trouble):
             if isReady {
-                note("the connection is lost (\(ClientError(trouble).message)); the turn goes on there")
+                note("the connection is lost (\(ClientError(trouble).message)); trying again")
                 await screen.schedule(.linkPatience, after: Self.linkPatience)
             }
             isReady = false
@@ -157,7 +155,7 @@ struct PromptTurn {
     }
 
     /// Nobody knows whether the prompt arrived; that matters more than why the connection is gone.
-    private var undelivered: CommandFailure? {
+    var undelivered: CommandFailure? {
         guard operation == nil || operation?.state == .sending || operation?.state == .unknown else { return nil }
         return CommandFailure(
             ClientError(.deliveryUnknown, "the connection was lost before the daemon said that it has it"),
@@ -195,82 +193,6 @@ struct PromptTurn {
                 }
             }
         }
-    }
-
-    // MARK: - Leaving
-
-    private var wayBack: String { "mew watch \(shellQuoted(daemon.name)) \(session.text)" }
-
-    private mutating func signalled(_ signal: Signal) async throws(CommandFailure) -> ExitCode? {
-        guard signal == .interrupt else { return leaving() }
-        guard isDetaching else {
-            isDetaching = true
-            note("detaching; the turn goes on. Ctrl-C again now cancels it")
-            note("return: \(wayBack)")
-            note("cancel: mew cancel \(shellQuoted(daemon.name)) \(session.text)")
-            await screen.schedule(.detach, after: Self.detachWindow)
-            return nil
-        }
-        guard !isCancelling else { return leaving() }
-        isCancelling = true
-        note("cancelling")
-        try await daemon.attempt("cancel the turn") { () async throws(ClientError) in
-            _ = try await daemon.supervisor.cancel(in: session)
-        }
-        return nil
-    }
-
-    private func leaving() -> ExitCode {
-        guard let undelivered else { return .ok }
-        return output.failure(undelivered)
-    }
-
-    private mutating func note(_ text: String) {
-        output.text(printer.endLine())
-        output.note("(\(text))")
-    }
-
-    // MARK: - The end
-
-    private mutating func ended() throws(CommandFailure) -> ExitCode? {
-        guard isLive || !isReady else { return nil }  // the last events are still on their way
-        if let result = stock.result { return done(result.rawValue, Self.exit(result)) }
-        switch operation?.state {
-        case .settled? where !daemon.link.isNative:
-            return nil  // how it went, the alert tells
-        case .settled(let result)?:
-            guard !isRunning || isOverdue else { return nil }
-            let result = result ?? .completed
-            return done(result.rawValue, Self.exit(result))
-        case .refused(let code, let message)?:
-            _ = done("refused", .refused)
-            throw CommandFailure(
-                ClientError(code, message), doing: "run the prompt", daemon: daemon.name)
-        case .absent?:
-            throw CommandFailure(
-                .unreachable, "the prompt never reached \(daemon.name): the connection was lost on the way",
-                hint: "Nothing ran; send it again.")
-        case .sending?, .stored?, .delivered?, .unknown?, nil:
-            return nil
-        }
-    }
-
-    private static func exit(_ result: TurnResult) -> ExitCode {
-        switch result {
-        case .completed: .ok
-        case .failed, .interrupted: .failed
-        case .cancelled: .refused
-        }
-    }
-
-    private mutating func done(_ outcome: String, _ exit: ExitCode) -> ExitCode {
-        output.text(printer.endLine())
-        output.json([
-            "event": "done", "session_id": .string(session.text),
-            "op_id": operationID.map { .string($0.description) } ?? .null, "outcome": .string(outcome),
-        ])
-        if exit != .ok, !output.isJSON { output.warning("the turn was \(outcome)") }
-        return exit
     }
 }
 

@@ -118,7 +118,7 @@ extension DaemonMessage.AnswerVerdict {
             case .turnEnded: "too late: its turn has ended"
             case .answered, nil:
                 "too late: answered\(by.map { " by \($0.name.printableName)" } ?? "")"
-                    + (decision.map { ": \($0.printable(limit: 40))" } ?? "")
+                    + (decision.map { ": \(AnswerReader.word($0).printable(limit: 40))" } ?? "")
             }
         case .notWhatWasShown: "not taken: the daemon asks something else now; look again"
         case .unknown: "the daemon does not know this question"

@@ -62,9 +62,8 @@ struct Screen: Sendable {
                     return .failure(error)
                 }
             }
-            // SIGINT arrives on the loop's thread, which must not wait: a queue that is full of events drops it, and the
-            // person presses again.
-            context.runtime.signals.listen { inputs.offerNow(.signal($0)) }
+            // Signals arrive on the loop's thread, which must not wait; a queue that is full of events takes them all the same.
+            context.runtime.signals.listen { inputs.post(.signal($0)) }
             var result: Result<Value, CommandFailure>?
             while result == nil, let next = await group.next() { result = next }
             context.runtime.signals.listen(nil)

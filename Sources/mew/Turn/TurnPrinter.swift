@@ -8,11 +8,22 @@ import MewWire
 struct TurnPrinter {
     /// How much of each part is on the screen already, so that a snapshot after a gap adds only what is new.
     private var printed: [PartID: Int] = [:]
-    private var progress: [CallID: Int] = [:]
+    private var progress: [CallID: Shown] = [:]
     private var atLineStart = true
     private var openPart: PartID?
     /// Own prompts are not repeated to who typed them.
     let showsOwnPrompts: Bool
+
+    /// How much of a call's output is on the screen, in scalars, and how it begins.
+    private struct Shown {
+        var count = 0
+        var beginning = ""
+
+        mutating func add(_ text: String) {
+            count += text.unicodeScalars.count
+            if beginning.isEmpty { beginning = String(text.prefix(64)) }
+        }
+    }
 
     /// Parts of one session on one screen; far more than a person scrolls back over.
     private static let maxParts = 10_000
@@ -65,7 +76,7 @@ struct TurnPrinter {
         case .text(let text): printed[part.id] = text.text.unicodeScalars.count
         case .toolCall(let call):
             printed[part.id] = 1
-            progress[call.callID] = Self.output(of: call).unicodeScalars.count
+            progress[call.callID, default: Shown()].add(Self.output(of: call))
         case .reasoning, .file, .toolResult, .compaction: break
         }
     }
@@ -129,9 +140,25 @@ struct TurnPrinter {
         switch call.state.phase {
         case .pending, .running: break
         case .completed: result += endLine()
-        case .error(let error): result += line("✗ \(error.printable(limit: 2_000))")
+        case .error(let error): result += failure(error, call.callID)
         }
         return result
+    }
+
+    /// The reason, and what follows it unless that is the output which is on the screen already.
+    private mutating func failure(_ error: String, _ call: CallID) -> String {
+        let (reason, rest) = Self.split(error)
+        let shown = progress[call] ?? Shown()
+        guard !rest.isEmpty else { return line("✗ \(reason)") }
+        guard shown.count > 0, rest.hasPrefix(shown.beginning) else {
+            return line("✗ \(reason)") + write(rest.printableLines) + endLine()
+        }
+        return output(rest, call) + line("✗ \(reason)")
+    }
+
+    private static func split(_ error: String) -> (reason: String, rest: String) {
+        let lines = error.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
+        return ((lines.first ?? "").description.printable(limit: 2_000), lines.dropFirst().first?.description ?? "")
     }
 
     private static func title(of call: Part.ToolCall) -> String {
@@ -153,15 +180,16 @@ struct TurnPrinter {
 
     private mutating func output(_ whole: String, _ call: CallID) -> String {
         let scalars = whole.unicodeScalars
-        let known = progress[call] ?? 0
+        let known = progress[call]?.count ?? 0
         guard scalars.count > known else { return "" }
-        progress[call] = scalars.count
-        return write(String(String.UnicodeScalarView(scalars.dropFirst(known))).printableLines)
+        let rest = String(String.UnicodeScalarView(scalars.dropFirst(known)))
+        progress[call, default: Shown()].add(rest)
+        return write(rest.printableLines)
     }
 
     private mutating func progress(_ chunk: DaemonMessage.ToolProgress) -> String {
         if progress.count >= Self.maxParts { progress = [:] }
-        progress[chunk.callID, default: 0] += chunk.chunk.unicodeScalars.count
+        progress[chunk.callID, default: Shown()].add(chunk.chunk)
         return write(chunk.chunk.printableLines)
     }
 
@@ -182,7 +210,8 @@ struct TurnPrinter {
         switch resolved.outcome {
         case .answered:
             let who = resolved.by.map { " by \($0.name.printableName)" } ?? ""
-            return "→ answered\(who)\(resolved.decision.map { ": \($0.printable(limit: 40))" } ?? "")"
+            return
+                "→ answered\(who)\(resolved.decision.map { ": \(AnswerReader.word($0).printable(limit: 40))" } ?? "")"
         case .cancelled: return "→ the question was cancelled"
         case .turnEnded: return "→ the question is closed: its turn has ended"
         case nil: return "→ the question is closed"

@@ -37,11 +37,13 @@ struct Watching {
             await print(event)
         case .control(let frame) where session == nil:
             print(frame)
+        case .control(let frame):
+            if case .daemonState(let state) = frame.message { output.note("(\(state.words(daemon.name)))") }
         case .sessionPhase(session, .gone):
             throw CommandFailure(.unknownSession, "the session was deleted")
         case .phase(let phase):
             try linkChanged(phase)
-        case .session, .control, .sessionPhase, .operation:
+        case .session, .sessionPhase, .operation:
             break
         }
     }
@@ -104,7 +106,7 @@ struct EveryoneWords {
             case .sessionAttentionChanged(let change) where change.pendingPermissions + change.pendingQuestions > 0:
                 "\(Self.name(change.sessionID)) needs you"
             case .sessionAlert(let alert):
-                "\(alert.title.printable(limit: 80)): \(alert.kind.words)"
+                "\(Self.name(alert)): \(alert.kind.words)"
                     + (alert.detail.map { " (\($0.printable(limit: 80)))" } ?? "")
             case .daemonState(let state):
                 state.isSaving
@@ -113,8 +115,22 @@ struct EveryoneWords {
             }
     }
 
+    /// Its title; a session without one is told as its ID.
+    private static func name(_ alert: DaemonMessage.SessionAlert) -> String {
+        alert.title == alert.sessionID.text ? name(alert.sessionID) : alert.title.printable(limit: 80)
+    }
+
     private static func name(_ id: SessionID) -> String {
         "session …\(id.text.suffix(6).description.printable(limit: 6))"
+    }
+}
+
+extension DaemonMessage.DaemonState {
+    /// Beside the events of a session: why they stand still.
+    func words(_ daemon: String) -> String {
+        guard !isSaving else { return "everything is being saved again on \(daemon)" }
+        let why = reason.map { " (\($0.printable(limit: 200)))" } ?? ""
+        return "nothing is being saved on \(daemon)\(why); turns wait until there is room"
     }
 }
 

@@ -80,6 +80,27 @@ struct DiskFullTests {
         }
     }
 
+    @Test("32 cancels wait for a full disk, the 33rd is refused")
+    func manyCancels() throws {
+        let agent = ScriptedAgent([[.hang]])
+        try SessionsBench.with("cancels-full", agent: agent) { bench in
+            let (_, channel, _) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            bench.disk.limitRoom(to: 0)
+            _ = try channel.take()
+            for _ in 0..<32 { try channel.send(.cancel(.init())) }
+            #expect(try channel.take().isEmpty)
+            try channel.send(.cancel(.init()))
+            #expect(try channel.take().errors.map(\.code) == [.notSaved])
+            bench.disk.limitRoom(to: nil)
+            try bench.world.run(for: .seconds(3))
+            let receipts = try channel.take().receipts
+            #expect(
+                receipts.count { $0.state == .done && $0.result == nil } + receipts.count { $0.code == .turnOver } == 32
+            )
+        }
+    }
+
     @Test("the turn that fills the disk can be cancelled")
     func cancel() throws {
         let gate = ScriptGate()

@@ -225,6 +225,29 @@ struct RegistryTests {
         }
     }
 
+    @Test("a list that would be too large for a frame ends with the sessions used last")
+    func largeList() throws {
+        let files = (0..<200).map { "\($0)/" + String(repeating: "x", count: 200) }
+        let script = [ScriptedAgent.Step.emit(.changes(ChangeStats(added: 1, removed: 0, files: files)))]
+        let sessions = 80
+        try SessionsBench.with("large-list", agent: ScriptedAgent(Array(repeating: script, count: sessions))) { bench in
+            let control = try bench.client(.control)
+            var newest: SessionID?
+            for _ in 0..<sessions {
+                let channel = try bench.client(.session)
+                try channel.send(.newSession(.init(cwd: "/tmp")))
+                try channel.send(.prompt(.init(text: "change")))
+                newest = try channel.take().ready?.sessionID
+                try channel.leave()
+            }
+            _ = try control.take()
+            try control.send(.listSessions)
+            let list = try #require(try control.take().sessionList)
+            #expect((40..<60).contains(list.count), "\(list.count) sessions of 40 KB each")
+            #expect(list.first?.sessionID == newest)
+        }
+    }
+
     @Test("groups and projects; a deleted group leaves its sessions without one")
     func groups() throws {
         try SessionsBench.with("groups", agent: ScriptedAgent([])) { bench in

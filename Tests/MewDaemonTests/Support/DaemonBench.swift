@@ -63,8 +63,11 @@ final class DaemonBench: Sendable {
         await running.value
     }
 
-    func dial(_ node: NodeID, _ applicationProtocol: ApplicationProtocol = .native) async throws -> TestPeer {
-        let endpoint = network.endpoint(node, protocols: [applicationProtocol])
+    func dial(
+        _ node: NodeID, _ applicationProtocol: ApplicationProtocol = .native,
+        from address: SocketAddress = .loopback(port: 1)
+    ) async throws -> TestPeer {
+        let endpoint = network.endpoint(node, protocols: [applicationProtocol], at: address)
         let link = try await endpoint.dial(DialTarget(node: Self.node, addresses: []))
         return TestPeer(link: link)
     }

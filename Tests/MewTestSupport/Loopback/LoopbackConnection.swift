@@ -9,6 +9,8 @@ final class LoopbackConnection: Sendable {
 
     let dialler: NodeID
     let listener: NodeID
+    /// Of the dialler.
+    let address: SocketAddress
     let applicationProtocol: ApplicationProtocol
     /// Stands for the TLS master secret: the same on both ends, another for each link.
     let secret: [UInt8]
@@ -42,7 +44,11 @@ final class LoopbackConnection: Sendable {
         var mayWait = false
     }
 
-    init(dialler: NodeID, listener: NodeID, applicationProtocol: ApplicationProtocol, capacityBytes: Int) {
+    init(
+        dialler: NodeID, listener: NodeID, address: SocketAddress, applicationProtocol: ApplicationProtocol,
+        capacityBytes: Int
+    ) {
+        self.address = address
         self.dialler = dialler
         self.listener = listener
         self.applicationProtocol = applicationProtocol

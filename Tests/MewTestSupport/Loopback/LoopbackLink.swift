@@ -1,4 +1,4 @@
-import MewBase
+package import MewBase
 package import MewIdentity
 package import MewWire
 
@@ -21,13 +21,14 @@ package final class LoopbackLink: IncomingLink {
 
     /// Both ends of a new link.
     ///
+    /// - Parameter address: of the dialler.
     /// - Parameter capacityBytes: how much a direction of a channel holds before a sender waits.
     package static func pair(
-        dialler: NodeID, listener: NodeID, applicationProtocol: ApplicationProtocol = .native,
-        capacityBytes: Int = 256 << 10
+        dialler: NodeID, listener: NodeID, at address: SocketAddress = .loopback(port: 1),
+        applicationProtocol: ApplicationProtocol = .native, capacityBytes: Int = 256 << 10
     ) -> (dialler: LoopbackLink, listener: LoopbackLink) {
         let shared = LoopbackConnection(
-            dialler: dialler, listener: listener, applicationProtocol: applicationProtocol,
+            dialler: dialler, listener: listener, address: address, applicationProtocol: applicationProtocol,
             capacityBytes: capacityBytes)
         return (LoopbackLink(side: .dialler, shared: shared), LoopbackLink(side: .listener, shared: shared))
     }
@@ -55,12 +56,14 @@ package final class LoopbackLink: IncomingLink {
     }
 
     package func status() async -> LinkStatus {
-        LinkStatus(path: .direct(.loopback(port: 1)), roundTrip: .microseconds(1), since: .zero, lastProof: .zero)
+        LinkStatus(path: .direct(shared.address), roundTrip: .microseconds(1), since: .zero, lastProof: .zero)
     }
 
-    package func authorize() async {
+    package func authorize(charging budget: ByteBudget) async {
         shared.authorize()
     }
+
+    package func recognize() async {}
 
     package func keepWaiting() async {
         shared.keepWaiting()

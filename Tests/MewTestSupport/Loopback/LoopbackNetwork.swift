@@ -1,4 +1,4 @@
-import MewBase
+package import MewBase
 package import MewIdentity
 package import MewWire
 import Synchronization
@@ -15,10 +15,13 @@ package final class LoopbackNetwork: Sendable {
     package init() {}
 
     /// A node of this network. It can dial at once; it is dialled after `listen`.
+    ///
+    /// - Parameter address: where it dials from, as a listener sees it.
     package func endpoint(
-        _ node: NodeID, protocols: [ApplicationProtocol] = ApplicationProtocol.allCases
+        _ node: NodeID, protocols: [ApplicationProtocol] = ApplicationProtocol.allCases,
+        at address: SocketAddress = .loopback(port: 1)
     ) -> LoopbackEndpoint {
-        LoopbackEndpoint(node: node, protocols: protocols, network: self)
+        LoopbackEndpoint(node: node, protocols: protocols, address: address, network: self)
     }
 
     func register(_ endpoint: LoopbackEndpoint) {
@@ -40,6 +43,7 @@ package final class LoopbackNetwork: Sendable {
 package final class LoopbackEndpoint: Dialer, LinkListener {
     package let node: NodeID
     private let protocols: [ApplicationProtocol]
+    private let address: SocketAddress
     private let network: LoopbackNetwork
     private let state = Mutex(State())
 
@@ -53,8 +57,9 @@ package final class LoopbackEndpoint: Dialer, LinkListener {
         var links: [LoopbackLink] = []
     }
 
-    init(node: NodeID, protocols: [ApplicationProtocol], network: LoopbackNetwork) {
+    init(node: NodeID, protocols: [ApplicationProtocol], address: SocketAddress, network: LoopbackNetwork) {
         self.node = node
+        self.address = address
         self.protocols = protocols
         self.network = network
     }
@@ -91,7 +96,8 @@ package final class LoopbackEndpoint: Dialer, LinkListener {
         guard let chosen = protocols.first(where: listener.protocols.contains) else {
             throw .refused(.transport("no application protocol in common"))
         }
-        let pair = LoopbackLink.pair(dialler: node, listener: target.node, applicationProtocol: chosen)
+        let pair = LoopbackLink.pair(
+            dialler: node, listener: target.node, at: address, applicationProtocol: chosen)
         guard listener.take(pair.listener) else { throw .unreachable([attempt]) }
         state.withLock { $0.links.append(pair.dialler) }
         return pair.dialler

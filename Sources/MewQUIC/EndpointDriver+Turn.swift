@@ -4,41 +4,44 @@ internal import MewQUICCore
 
 // The end of a turn: everything that was touched is flushed once, established connections first.
 
-extension Endpoint {
-    func markDirty(_ slot: ConnectionSlot) {
-        guard let entry = table[slot], !entry.isDirty else { return }
-        entry.isDirty = true
-        if entry.isUnauthorized { dirtyUnauthorized.append(slot) } else { dirtyEstablished.append(slot) }
+extension EndpointDriver {
+    /// Once a turn for each connection: `ConnectionDriver.isDirty` says when.
+    func markDirty(_ connection: ConnectionDriver) {
+        connection.isDirty = true
+        if connection.isUnauthorized {
+            dirtyUnauthorized.append(connection)
+        } else {
+            dirtyEstablished.append(connection)
+        }
         scheduleTurn()
     }
 
     func scheduleTurn() {
         guard !isTurnScheduled else { return }
         isTurnScheduled = true
-        loop.atEndOfTurn { [self] in assumeIsolated { $0.endTurn() } }
+        loop.atEndOfTurn { [self] in endTurn() }
     }
 
     func endTurn() {
         isTurnScheduled = false
-        for slot in Self.takeAll(&dirtyEstablished) { flush(slot) }
+        let now = loop.now
+        for connection in Self.takeAll(&dirtyEstablished) { flush(connection, now: now) }
         acceptInitials()
-        for slot in Self.takeAll(&dirtyUnauthorized) { flush(slot) }
+        for connection in Self.takeAll(&dirtyUnauthorized) { flush(connection, now: now) }
         outlets.flush()
         armTimer()
     }
 
     /// Empties the list before anything is flushed. What a flush dirties again schedules another end of this turn.
-    private static func takeAll(_ list: inout [ConnectionSlot]) -> [ConnectionSlot] {
+    private static func takeAll(_ list: inout [ConnectionDriver]) -> [ConnectionDriver] {
         defer { list = [] }
         return list
     }
 
-    private func flush(_ slot: ConnectionSlot) {
-        guard let entry = table[slot] else { return }
-        entry.isDirty = false
-        let deadline = entry.connection.assumeIsolated { $0.flush() }
+    private func flush(_ connection: ConnectionDriver, now: Instant) {
+        let deadline = connection.flush(now: now)
         // The flush may have ended the connection and freed its slot.
-        if table[slot] != nil { deadlines.set(slot, deadline: deadline) }
+        if table[connection.slot] === connection { deadlines.set(connection.slot, deadline: deadline) }
     }
 
     // MARK: - Timers
@@ -52,17 +55,15 @@ extension Endpoint {
         }
         timer = nil
         guard next < .distantFuture else { return }
-        let id = loop.schedule(at: next) { [self] in assumeIsolated { $0.timerFired() } }
+        let id = loop.schedule(at: next) { [self] in timerFired() }
         timer = (id, next)
     }
 
     private func timerFired() {
         timer = nil
         let now = loop.now
-        while let slot = deadlines.popDue(now: now) {
-            table[slot]?.connection.assumeIsolated { $0.expire() }
-        }
-        while let slot = strangerDeadlines.popDue(now: now) { strangerTimedOut(slot) }
+        while let slot = deadlines.popDue(now: now) { table[slot]?.expire(now: now) }
+        while let slot = strangerDeadlines.popDue(now: now) { table[slot].map(strangerTimedOut) }
         scheduleTurn()
     }
 }

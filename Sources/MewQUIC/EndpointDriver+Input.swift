@@ -11,22 +11,20 @@ struct PendingInitial {
 
 // Packets in.
 
-extension Endpoint {
+extension EndpointDriver {
     /// Initial packets kept per turn; more are dropped, and their senders repeat them.
     private static let maxPendingInitials = 256
 
     /// An Initial is at least 1200 bytes and need not be much more; a larger one only costs memory.
     private static let maxInitialBytes = 2_048
 
-    func received(_ datagrams: LoopBound<ReceivedDatagrams>, on socket: Int) {
-        let datagrams = datagrams.value
+    func received(_ datagrams: ReceivedDatagrams, on socket: Int) {
         let arrival = Outlet(route: .direct(datagrams.from), socket: socket, source: datagrams.to)
         received(datagrams.bytes, segmentSize: datagrams.segmentSize, from: arrival, ecn: datagrams.ecn)
     }
 
-    func received(_ packet: LoopBound<UnsafeRawBufferPointer>, through carrier: CarrierID, from peer: UInt64) {
-        let arrival = Outlet(route: .carried(carrier, peer: peer))
-        received(packet.value, segmentSize: max(1, packet.value.count), from: arrival, ecn: 0)
+    func received(_ packet: UnsafeRawBufferPointer, through carrier: CarrierID, from peer: UInt64) {
+        received(packet, segmentSize: max(1, packet.count), from: Outlet(route: .carried(carrier, peer: peer)), ecn: 0)
     }
 
     /// Splits a coalesced batch first: packets of several connections may stand in one. Neighbours for the same
@@ -39,7 +37,11 @@ extension Endpoint {
             let packet = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + segmentSize, bytes.count)])
             let id = PacketHead.shortID(packet)
             if let run, let id, run.id == id { continue }
-            if let run { deliver(bytes, run.start..<start, to: run.slot, segmentSize, arrival, ecn) }
+            if let run {
+                table[run.slot]?.input(
+                    UnsafeRawBufferPointer(rebasing: bytes[run.start..<start]), segmentSize: segmentSize, from: arrival,
+                    ecn: ecn, now: now)
+            }
             run = nil
             let verdict = demultiplexer.route(packet, now: now)
             if case .connection(let slot) = verdict {
@@ -48,16 +50,12 @@ extension Endpoint {
                 handle(verdict, packet, from: arrival, ecn: ecn)
             }
         }
-        if let run { deliver(bytes, run.start..<bytes.count, to: run.slot, segmentSize, arrival, ecn) }
-    }
-
-    private func deliver(
-        _ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, to slot: ConnectionSlot, _ segmentSize: Int,
-        _ arrival: Outlet, _ ecn: UInt8
-    ) {
-        guard let connection = table[slot]?.connection else { return }
-        let packets = LoopBound(UnsafeRawBufferPointer(rebasing: bytes[range]))
-        connection.assumeIsolated { $0.input(packets, segmentSize: segmentSize, from: arrival, ecn: ecn) }
+        if let run {
+            table[run.slot]?.input(
+                UnsafeRawBufferPointer(rebasing: bytes[run.start...]), segmentSize: segmentSize, from: arrival,
+                ecn: ecn,
+                now: now)
+        }
     }
 
     private func handle(
@@ -93,11 +91,11 @@ extension Endpoint {
     /// A short packet for nobody: the reset of a peer that lost its state, or one of a peer that does not know that we
     /// lost ours.
     private func strangePacket(_ packet: UnsafeRawBufferPointer, for id: LocalConnectionID, from arrival: Outlet) {
-        if let (slot, token) = demultiplexer.resetTarget(packet), let connection = table[slot]?.connection,
-            connection.assumeIsolated({ $0.accepts(token, from: arrival.route) })
+        if let (slot, token) = demultiplexer.resetTarget(packet), let connection = table[slot],
+            connection.accepts(token, from: arrival.route)
         {
             counters.resetsAccepted += 1
-            connection.assumeIsolated { $0.peerSentReset() }
+            connection.peerSentReset()
             return
         }
         guard strayLimit.take(now: loop.now),

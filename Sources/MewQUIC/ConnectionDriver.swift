@@ -1,0 +1,247 @@
+internal import MewBase
+internal import MewIdentity
+internal import MewLoop
+internal import MewQUICCore
+
+/// One connection within the turns of its loop: gives its core the packets and the time, writes what is due, and resumes
+/// the tasks that wait for what the core reports.
+///
+/// Everything here is synchronous and touched on the loop's thread only. It is no actor on purpose: the endpoint and the
+/// connection call each other several times a packet, and asking the runtime each time whether that is allowed costs as
+/// much as QUIC itself. `Connection` lends it to tasks.
+final class ConnectionDriver {
+    /// What the endpoint keeps about the connection.
+    struct Standing {
+        /// Set while the handshake of an incoming connection is in flight.
+        var handshake: Newcomer?
+        /// Complete, and nobody has authorized it yet.
+        var isStranger = false
+        /// What the dialler chose as our connection ID.
+        var firstChoice: ForeignConnectionID?
+        var resetTokens: [ResetToken] = []
+    }
+
+    let loop: any Loop
+    let role: ConnectionCore.Role
+    let slot: ConnectionSlot
+    var standing = Standing()
+    /// In the endpoint's list of connections to flush at the end of the turn.
+    var isDirty = false
+
+    /// Nil after the end: nothing leads back to the endpoint.
+    private(set) var endpoint: EndpointDriver?
+    /// Nil after the end: the library's memory is given back at once.
+    private(set) var core: ConnectionCore?
+    let outlets: Outlets
+    var routes: RouteTable
+
+    let waiters: Waiters
+    var streams: [Int64: StreamRecord] = [:]
+    /// Opened by the peer and not accepted yet.
+    var incomingStreams = RingQueue<StreamRecord>()
+    let acceptors = WaitList()
+    let openers = WaitList()
+    let datagramReaders = WaitList()
+    let pathWaiters = WaitList()
+    /// Paths being checked, with the outcome once it is known.
+    var migrations: [CorePath: Bool?] = [:]
+    private var datagramsLeft: [[UInt8]] = []
+
+    private(set) var isEstablished = false
+    private(set) var closure: QUICClosure?
+    private(set) var peer: NodeID?
+    private(set) var applicationProtocol: String?
+    /// Connection IDs of ours that are in use; the endpoint retires them at the end.
+    private var issued: [LocalConnectionID] = []
+    /// Where the first genuine packet came from, while dialling.
+    private(set) var answeredBy: Route?
+    private var lastStatus: ConnectionStatus?
+
+    init(_ core: ConnectionCore, routes: RouteTable, slot: ConnectionSlot, of endpoint: EndpointDriver) {
+        loop = endpoint.loop
+        role = core.role
+        self.slot = slot
+        self.endpoint = endpoint
+        self.core = core
+        self.routes = routes
+        outlets = endpoint.outlets
+        waiters = Waiters(on: endpoint.loop)
+    }
+
+    /// Served after the established ones.
+    var isUnauthorized: Bool { role == .server && (standing.handshake != nil || standing.isStranger) }
+
+    var endOrUnknown: QUICClosure { closure ?? .transport(code: 0, byPeer: false, reason: "gone") }
+
+    func requireCore() throws(QUICError) -> ConnectionCore {
+        guard let core else { throw .closed(endOrUnknown) }
+        return core
+    }
+
+    // MARK: - Turns of the loop
+
+    /// Packets of one size, back to back, from one sender.
+    func input(
+        _ packets: UnsafeRawBufferPointer, segmentSize: Int, from arrival: Outlet, ecn: UInt8, now: Instant
+    ) {
+        guard let core, let path = routes.path(for: arrival) else { return }
+        var isProof = false
+        for start in stride(from: 0, to: packets.count, by: segmentSize) {
+            let packet = UnsafeRawBufferPointer(rebasing: packets[start..<min(start + segmentSize, packets.count)])
+            if core.receive(packet, on: path, ecn: ecn, now: now) { isProof = true }
+        }
+        if isProof { proven(arrival) }
+        takeEvents()
+        touched()
+    }
+
+    /// The peer itself has sent something from there: only then it may change where our packets go.
+    private func proven(_ arrival: Outlet) {
+        routes.noteArrival(arrival, keeping: core?.path)
+        guard !isEstablished else { return }
+        answeredBy = arrival.route
+        routes.settleRace(arrival)
+    }
+
+    func expire(now: Instant) {
+        core?.expire(now: now)
+        takeEvents()
+        touched()
+    }
+
+    /// Writes what is due to the sockets and says when to look again.
+    func flush(now: Instant) -> Instant {
+        isDirty = false
+        guard let core else { return .distantFuture }
+        core.beginBurst()
+        while true {
+            let path = core.path
+            let expected = routes.outlets(of: path)
+            let memory = outlets.reserve(for: expected)
+            guard let batch = core.transmit(into: memory, now: now) else { break }
+            let outgoing = Outlets.Outgoing(
+                byteCount: batch.byteCount, segmentSize: batch.segmentSize, ecn: batch.ecn)
+            let actual = batch.path == path ? expected : routes.outlets(of: batch.path)
+            outlets.commit(outgoing, in: memory, expected: expected, to: actual)
+        }
+        takeEvents()
+        return self.core?.deadline ?? .distantFuture
+    }
+
+    /// Something may have to be sent: the endpoint flushes us at the end of the turn.
+    func touched() {
+        if !isDirty { endpoint?.markDirty(self) }
+    }
+
+    /// Whether a stateless reset with `token` from `route` ends this connection.
+    func accepts(_ token: ResetToken, from route: Route) -> Bool {
+        guard let core, core.acceptedResetToken(now: loop.now) == token else { return false }
+        return routes.outlets(of: core.path).contains { $0.route == route }
+    }
+
+    func peerSentReset() {
+        core?.peerSentReset()
+        takeEvents()
+    }
+
+    // MARK: - Ending
+
+    func authorize() {
+        core?.authorize()
+        endpoint?.authorized(self)
+        touched()
+    }
+
+    func close(code: UInt64, reason: String) {
+        core?.close(code: code, reason: reason)
+        touched()
+    }
+
+    /// Ends without a word: a dial whose addresses are all closed.
+    func abandon() {
+        core?.abandon()
+        takeEvents()
+    }
+
+    /// Refuses a stranger for whom there is no room.
+    func refuse(reason: String) {
+        core?.refuse(reason: reason)
+        touched()
+    }
+
+    // MARK: - Events
+
+    /// Handles what the core has to tell. Called after every call that may have produced something.
+    func takeEvents() {
+        guard let core else { return }
+        for event in core.takeEvents() { handle(event) }
+    }
+
+    private func handle(_ event: ConnectionEvent) {
+        switch event {
+        case .established: established()
+        case .confirmed: break
+        case .opened(let stream): opened(stream)
+        case .readable(let stream): streams[stream.id].map { waiters.resumeAll($0.reader) }
+        case .writable(let stream): streams[stream.id].map { waiters.resumeAll($0.writer) }
+        case .streamsAllowed: waiters.resumeAll(openers)
+        case .datagram: waiters.resumeAll(datagramReaders)
+        case .issued(let id):
+            issued.append(id)
+            endpoint?.issued(id, for: slot)
+        case .retired(let id):
+            issued.removeAll { $0 == id }
+            endpoint?.retired(id)
+        case .resetTokensChanged: endpoint?.resetTokensChanged(core?.peerResetTokens ?? [], for: self)
+        case .pathChanged: pathChanged()
+        case .pathValidated(let path, let succeeded): pathValidated(path, succeeded: succeeded)
+        case .closed(let closure): ended(closure)
+        }
+    }
+
+    private func established() {
+        guard let core else { return }
+        isEstablished = true
+        peer = core.peer
+        applicationProtocol = core.applicationProtocol
+        endpoint?.established(self)
+        waiters.resumeAll()
+    }
+
+    private func opened(_ stream: StreamCore) {
+        let record = StreamRecord(stream)
+        streams[stream.id] = record
+        incomingStreams.append(record)
+        waiters.resumeFirst(acceptors)
+    }
+
+    private func ended(_ closure: QUICClosure) {
+        guard self.closure == nil, let core else { return }
+        lastStatus = status(of: core)
+        self.closure = closure
+        while let datagram = core.takeDatagram() { datagramsLeft.append(datagram) }
+        endpoint?.ended(self, closure: closure, ids: issued, words: core.farewell.map { LastWords($0) })
+        self.core = nil
+        endpoint = nil
+        issued = []
+        incomingStreams.removeAll()
+        waiters.resumeAll()
+    }
+
+    /// The next datagram of the peer, as long as there are any also after the end.
+    func takeDatagram() -> [UInt8]? {
+        if let core { return core.takeDatagram() }
+        return datagramsLeft.isEmpty ? nil : datagramsLeft.removeFirst()
+    }
+
+    // MARK: - Status
+
+    /// What is known right now; after the end, what was known last.
+    var status: ConnectionStatus? { core.map { status(of: $0) } ?? lastStatus }
+
+    private func status(of core: ConnectionCore) -> ConnectionStatus {
+        ConnectionStatus(
+            route: routes.outlets(of: core.path).first?.route, statistics: core.statistics,
+            isAuthorized: core.isAuthorized)
+    }
+}

@@ -1,0 +1,50 @@
+import MewIdentity
+import MewWire
+import Synchronization
+
+/// Dials links on which only so many channels can be opened.
+struct ScarceDialer: Dialer {
+    let dialer: any Dialer
+    let channels: Int
+
+    var node: NodeID { dialer.node }
+
+    func dial(_ target: DialTarget) async throws(DialError) -> any Link {
+        ScarceLink(try await dialer.dial(target), channels: channels)
+    }
+}
+
+private final class ScarceLink: Link {
+    private let link: any Link
+    private let left: Mutex<Int>
+
+    init(_ link: any Link, channels: Int) {
+        self.link = link
+        left = Mutex(channels)
+    }
+
+    var peer: NodeID { link.peer }
+    var applicationProtocol: ApplicationProtocol { link.applicationProtocol }
+
+    func openChannel() async throws(ChannelError) -> any MessageChannel {
+        let isAllowed = left.withLock { left in
+            left -= 1
+            return left >= 0
+        }
+        guard isAllowed else {
+            _ = await link.closed()
+            throw .cancelled
+        }
+        return try await link.openChannel()
+    }
+
+    func acceptChannel() async -> (any MessageChannel)? { await link.acceptChannel() }
+
+    func export(label: String, byteCount: Int) async throws(ChannelError) -> [UInt8] {
+        try await link.export(label: label, byteCount: byteCount)
+    }
+
+    func close(code: CloseCode, reason: String) async { await link.close(code: code, reason: reason) }
+    func closed() async -> LinkClosure? { await link.closed() }
+    func status() async -> LinkStatus { await link.status() }
+}

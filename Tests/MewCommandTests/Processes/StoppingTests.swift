@@ -1,0 +1,77 @@
+import Glibc
+import MewTestSupport
+import Testing
+
+@testable import mew
+
+// Topology: a daemon that is ended by a signal, and a laptop that watches it. Law (DESIGN §11, planned absence): devices are
+// promised a return only when somebody promised it to the daemon.
+
+@Suite("A daemon that is told to stop", .timeLimit(.minutes(2)))
+struct StoppingTests {
+    private static let loss = "the connection is lost"
+
+    /// What a watching laptop is told when the daemon gets the signal.
+    private func words(_ options: [String], _ signal: Int32) async throws -> String? {
+        let (daemon, laptop) = (try await RealDaemon(RealMachine(), options), RealMachine())
+        try await daemon.introduce(laptop)
+        let watch = try laptop.start(["watch", "desk"])
+        while try await daemon.machine.run("status").out.contains("nobody is connected") {}
+        daemon.process.signal(signal)
+        #expect(await daemon.process.exit == 0, "\(daemon.process.err.text)")
+        return await watch.err.line(containing: Self.loss)
+    }
+
+    @Test("SIGTERM promises nothing: who sent it does not say what comes next")
+    func stops() async throws {
+        #expect(try await words([], SIGTERM) == "(the connection is lost: the daemon is stopping; trying again)")
+    }
+
+    @Test("with --back-in SIGTERM promises a return; Ctrl-C and a terminal that went away still do not")
+    func restarts() async throws {
+        let promise = "(the connection is lost: it is restarting and expects to be back in 600 s; trying again)"
+        #expect(try await words(["--back-in", "600"], SIGTERM) == promise)
+        for signal in [SIGINT, SIGHUP] {
+            let line = try await words(["--back-in", "600"], signal)
+            #expect(line == "(the connection is lost: the daemon is stopping; trying again)")
+        }
+    }
+
+    @Test("a turn that the stop interrupts is told as that, with the way to look at it")
+    func interruptedTurn() async throws {
+        let (daemon, laptop) = (try await RealDaemon(), RealMachine())
+        try await daemon.introduce(laptop)
+        let session = try #require(try await laptop.run("new", "desk").outLines.first)
+        let prompt = try laptop.start(
+            ["prompt", "desk", "--session", session, "--permit", "once", "echo b''egun; sleep 600"])
+        #expect(await prompt.out.line(containing: "begun") != nil, "\(prompt.err.text)")
+        await daemon.stop()
+        #expect(await prompt.exit == ExitCode.failed.rawValue)
+        #expect(
+            prompt.err.lines.last
+                == "mew: the turn was interrupted, and nothing of it runs again by itself. See how far it got with "
+                + "'mew history desk \(session)'.")
+    }
+
+    @Test("a device is there again when the daemon keeps its promise")
+    func comesBack() async throws {
+        let (first, laptop) = (try await RealDaemon(RealMachine(), ["--back-in", "1"]), RealMachine())
+        try await first.introduce(laptop)
+        let watch = try laptop.start(["watch", "desk"])
+        while try await first.machine.run("status").out.contains("nobody is connected") {}
+        await first.stop()
+        let port = try #require(first.address.split(separator: ":").last)
+        let second = try await RealDaemon(first.machine, port: String(port))
+        #expect(await watch.err.line(containing: "connected again") != nil)
+        watch.signal(SIGINT)
+        #expect(await watch.exit == 0)
+        await second.stop()
+    }
+
+    @Test("more than can be believed is refused", arguments: ["0", "601", "soon"])
+    func bounds(seconds: String) async throws {
+        let result = try await RealMachine().run("daemon", "--back-in", seconds)
+        #expect(result.exit == ExitCode.usage.rawValue)
+        #expect(result.err == "mew: --back-in must be a whole number from 1 to 600, not '\(seconds)'.\n")
+    }
+}
