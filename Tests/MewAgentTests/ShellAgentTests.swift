@@ -10,7 +10,7 @@ import Testing
 @testable import MewAgent
 
 /// Whole turns of the shell agent, with real processes, against a session that only records.
-@Suite("A turn of the shell agent")
+@Suite("A turn of the shell agent", .timeLimit(.minutes(1)))
 struct ShellAgentTests {
     private let bench = CommandBench()
     private let host = RecordingHost()

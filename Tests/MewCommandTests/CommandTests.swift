@@ -333,14 +333,8 @@ struct CommandTests {
         ]
         for (outcome, exit) in outcomes {
             let result = try await stage.run("answer", "desk", handle, "deny", "--json") { [asking, epoch] link in
-                try await link.welcome()
-                try await link.list([asking])
-                let channel = try await link.channel()
-                _ = try await channel.receive()
-                try await channel.send(
-                    .sessionReady(DaemonMessage.SessionReady(sessionID: session, epoch: epoch, resume: .snapshot)))
-                try await channel.send(.request(Request(id: id, content: content, shown: content.shownText)))
-                try await channel.send(.caughtUp(DaemonMessage.CaughtUp(sessionID: session, sequence: .zero)))
+                let channel = try await link.ask(
+                    Request(id: id, content: content, shown: content.shownText), in: asking, epoch)
                 let answer = try await channel.receive()
                 try await channel.send(
                     .answerVerdict(
@@ -359,14 +353,7 @@ struct CommandTests {
         }
         let other = try await stage.run("answer", "desk", "\(id.description.suffix(4))-000000", "deny") {
             [asking, epoch] link in
-            try await link.welcome()
-            try await link.list([asking])
-            let channel = try await link.channel()
-            _ = try await channel.receive()
-            try await channel.send(
-                .sessionReady(DaemonMessage.SessionReady(sessionID: session, epoch: epoch, resume: .snapshot)))
-            try await channel.send(.request(Request(id: id, content: content, shown: content.shownText)))
-            try await channel.send(.caughtUp(DaemonMessage.CaughtUp(sessionID: session, sequence: .zero)))
+            _ = try await link.ask(Request(id: id, content: content, shown: content.shownText), in: asking, epoch)
             _ = await link.link.closed()
         }
         #expect(other.exit == .refused, "an answer to another text is not sent")
@@ -429,6 +416,18 @@ struct CommandTests {
 }
 
 extension FakeLink {
+    /// Lists a session that waits for somebody, and shows its question to whoever attaches.
+    fileprivate func ask(_ request: Request, in info: SessionInfo, _ epoch: Epoch) async throws -> FakeChannel {
+        try await welcome()
+        try await list([info])
+        let channel = try await channel()
+        _ = try await channel.receive()
+        try await channel.send(.sessionReady(.init(sessionID: session, epoch: epoch, resume: .snapshot)))
+        try await channel.send(.request(request))
+        try await channel.send(.caughtUp(.init(sessionID: session, sequence: .zero)))
+        return channel
+    }
+
     /// Plays a stock daemon's answer to a new session, or to an attach.
     fileprivate func showSession() async throws {
         try await control.send(.sessionReady(.init(sessionID: session)))

@@ -61,11 +61,15 @@ final class RealProcess: Sendable {
         }
     }
 
-    /// As a shell reports it: the exit code, or 128 and the number of the signal.
+    /// As a shell reports it: the exit code, or 128 and the number of the signal. A test whose time is over kills it.
     var exit: Int32 {
         get async {
-            let status = await status.value
-            return status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
+            let end = await withTaskCancellationHandler {
+                await status.value
+            } onCancel: {
+                signal(SIGKILL)
+            }
+            return end & 0x7f == 0 ? end >> 8 & 0xff : 128 + end & 0x7f
         }
     }
 

@@ -13,7 +13,7 @@ final class DaemonProcess: Sendable {
     /// Reads and waits here may block.
     private let loop: BlockingLoop
     private let number: pid_t
-    private let output: Int32
+    private let output: Descriptor
 
     /// The executable that was built beside this test.
     static var path: String? {
@@ -30,15 +30,12 @@ final class DaemonProcess: Sendable {
     init(home: String, userHome: String) async throws {
         loop = try BlockingLoop(name: "process")
         let path = try #require(Self.path, "the program mew was not built")
-        var ends: [Int32] = [-1, -1]
-        try #require(pipe(&ends) == 0)
-        // The daemon must not hold the reading end of its own output.
-        _ = fcntl(ends[0], F_SETFD, FD_CLOEXEC)
-        output = ends[0]
+        // Nobody else who is started meanwhile gets an end of it: the output would never be over.
+        let pipe = try Pipe()
+        output = pipe.reader
         number = try Self.spawn(
             [path, "daemon", "--home", home, "--bind", "127.0.0.1:0"],
-            environment: ["HOME=\(userHome)", "PATH=/usr/bin:/bin"], output: ends[1])
-        close(ends[1])
+            environment: ["HOME=\(userHome)", "PATH=/usr/bin:/bin"], output: pipe.writer.number)
         try await waitUntilReady()
     }
 
@@ -61,7 +58,7 @@ final class DaemonProcess: Sendable {
             var text = ""
             var block = [UInt8](repeating: 0, count: 256)
             while !text.contains("mew-node-id:") || !text.hasSuffix("\n") {
-                let count = read(output, &block, block.count)
+                let count = read(output.number, &block, block.count)
                 guard count > 0 else { break }
                 text += String(decoding: block[..<count], as: UTF8.self)
             }
@@ -85,10 +82,9 @@ final class DaemonProcess: Sendable {
 
     @discardableResult
     private func wait() async -> Int32 {
-        let status = await blocking { [number, output] in
+        let status = await blocking { [number] in
             var status: Int32 = 0
             waitpid(number, &status, 0)
-            close(output)
             return status
         }
         loop.stop()
