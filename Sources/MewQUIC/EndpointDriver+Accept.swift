@@ -29,6 +29,8 @@ extension EndpointDriver {
             counters.noise += 1
             return
         }
+        if held.hold(pending, for: initial.destination, now: loop.now) { return }
+        if case .direct = pending.arrival.route { held.drop(initial.destination) }
         guard let newcomer = newcomer(&initial, from: pending.arrival) else {
             counters.initialsDropped += 1
             return

@@ -7,6 +7,8 @@ struct PendingInitial {
     let bytes: [UInt8]
     let arrival: Outlet
     let ecn: UInt8
+    /// It came through a relay and has waited for a copy on a direct path.
+    var wasHeld = false
 }
 
 // Packets in.

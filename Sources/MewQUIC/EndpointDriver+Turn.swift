@@ -47,7 +47,9 @@ extension EndpointDriver {
     // MARK: - Timers
 
     private func armTimer() {
-        let next = min(deadlines.earliest ?? .distantFuture, strangerDeadlines.earliest ?? .distantFuture)
+        let next = min(
+            deadlines.earliest ?? .distantFuture, strangerDeadlines.earliest ?? .distantFuture,
+            held.deadline ?? .distantFuture)
         if let timer {
             // One that fires early costs a look; arming it anew for every packet would cost more.
             if timer.deadline <= next { return }
@@ -64,6 +66,7 @@ extension EndpointDriver {
         let now = loop.now
         while let slot = deadlines.popDue(now: now) { table[slot]?.expire(now: now) }
         while let slot = strangerDeadlines.popDue(now: now) { table[slot].map(strangerTimedOut) }
+        initials += held.takeDue(now: now)
         scheduleTurn()
     }
 }

@@ -28,6 +28,7 @@ final class EndpointDriver {
     var dirtyEstablished: [ConnectionDriver] = []
     var dirtyUnauthorized: [ConnectionDriver] = []
     var initials: [PendingInitial] = []
+    var held = HeldInitials()
     var isTurnScheduled = false
     var timer: (id: LoopTimer, deadline: Instant)?
 
