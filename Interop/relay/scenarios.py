@@ -3,7 +3,9 @@ shows."""
 
 import asyncio
 import contextlib
+import signal
 import sys
+import tempfile
 import time
 
 import iroh
@@ -169,6 +171,24 @@ async def dial_anew(server, our):
         serving.cancel()
 
 
+async def reload():
+    """After SIGHUP the access file holds: who is denied by now loses its relay, and who is not keeps it."""
+    with tempfile.NamedTemporaryFile("w") as rules:
+        async with relay("--access", rules.name) as our, endpoint(our.mode()) as one, endpoint(our.mode()) as other:
+            await asyncio.gather(online(one), online(other))
+            rules.write(f"deny {one.id()}\n")
+            rules.flush()
+            our.process.send_signal(signal.SIGHUP)
+            await until("one of two is left", our, lambda counted: counted["nodes"] == 1)
+            rules.truncate(0)
+            rules.seek(0)
+            rules.write("this is no rule\n")
+            rules.flush()
+            our.process.send_signal(signal.SIGHUP)
+            await until("the denied one tried again", our, lambda counted: counted["clients_denied_total"] >= 3)
+            expect((await our.metrics())["nodes"] == 1, "rules that cannot be read changed something")
+
+
 async def until(what, our, holds):
     """Asks the relay until it is so; iroh tells nobody when it is connected again."""
 
@@ -229,5 +249,5 @@ async def crowd(our, size=20):
 
 ALL = {
     scenario.__name__.replace("_", "-"): scenario
-    for scenario in (two_endpoints, token, allow_list, restart, killed, same_node_twice, churn)
+    for scenario in (two_endpoints, token, allow_list, restart, killed, same_node_twice, reload, churn)
 }
