@@ -103,7 +103,10 @@ struct RelayRun: Sendable {
         var bytes = [UInt8](repeating: 0, count: maxBytes + 1)
         var count = 0
         while count < bytes.count {
-            let more = bytes.withUnsafeMutableBytes { Glibc.read(file, $0.baseAddress! + count, $0.count - count) }
+            let more = bytes.withUnsafeMutableBytes { read(file, $0.baseAddress.map { $0 + count }, $0.count - count) }
+            guard more >= 0 else {
+                throw CommandFailure(.badInput, "cannot read \(path): \(SystemError(errno: errno, doing: "").reason)")
+            }
             guard more > 0 else { break }
             count += more
         }
