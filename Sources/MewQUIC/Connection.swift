@@ -68,7 +68,7 @@ package actor Connection {
     // MARK: - The end
 
     /// False once it has ended; it may still be closing before that.
-    package var isOpen: Bool { closure == nil }
+    package var isOpen: Bool { driver.closure == nil }
 
     /// Tells the peer `code` and the sentence `reason`. What was not delivered yet is lost. The first call wins.
     package func close(code: UInt64, reason: String) {

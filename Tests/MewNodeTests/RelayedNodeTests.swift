@@ -57,7 +57,7 @@ struct RelayedNodeTests {
     private static func echoAll(_ node: Node, _ loop: any Loop) async {
         while let link = await node.acceptLink() {
             loop.spawn {
-                await link.authorize()
+                await link.authorize(charging: ByteBudget(maxBytes: 64 << 20))
                 while let channel = await link.acceptChannel() {
                     while let message = try? await channel.receive() { try? await channel.send(message) }
                     await channel.finish()
