@@ -16,10 +16,12 @@ extension Command {
         let target = try await command.daemon(of: invocation)
         let count = invocation[count] ?? 4
         try await command.connected(to: target) { session async throws(CommandFailure) in
+            var tally = PingTally()
             for number in 1...count {
                 if number > 1 { try await pause(invocation.context) }
-                try await ping(number, session)
+                tally.add(try await ping(number, session))
             }
+            if let summary = tally.summary { session.output.line(summary) }
         }
         return .ok
     }
@@ -33,19 +35,55 @@ extension Command {
         }
     }
 
-    private static func ping(_ number: Int, _ session: DaemonSession) async throws(CommandFailure) {
+    private static func ping(
+        _ number: Int, _ session: DaemonSession
+    ) async throws(CommandFailure) -> PingTally.Reply {
         let clock = ContinuousClock()
         let start = clock.now
         try await session.attempt("ping \(session.name)") { () async throws(ClientError) in
             try await session.supervisor.ping()
         }
         let elapsed = clock.now - start
-        let path = PathWords(await session.supervisor.linkStatus()?.path)
+        let present = await session.supervisor.linkStatus()?.path
+        let path = PathWords(present)
         session.output.json([
             "n": .integer(Int64(number)), "rtt_ms": .number(elapsed.milliseconds), "path": path.kind,
             "addr": path.address, "relay": path.relay,
         ])
         session.output.line("\(number)  \(Words.roundTrip(elapsed))  \(path.sentence)")
+        return PingTally.Reply(roundTrip: elapsed, path: present)
+    }
+}
+
+/// What the replies of one `mew ping` came to. A value.
+struct PingTally {
+    struct Reply {
+        let roundTrip: Duration
+        let path: LinkPath?
+    }
+
+    private var replies: [Reply] = []
+
+    mutating func add(_ reply: Reply) {
+        replies.append(reply)
+    }
+
+    /// Nil when there is nothing to sum up.
+    var summary: String? {
+        guard replies.count > 1 else { return nil }
+        let times = replies.map(\.roundTrip).sorted()
+        let words =
+            "\(replies.count) replies, round trip \(Words.roundTrip(times[0])) to "
+            + "\(Words.roundTrip(times[times.count - 1])), median \(Words.roundTrip(times[times.count / 2]))"
+        return ([words] + [pathWords].compactMap { $0 }).joined(separator: "; ")
+    }
+
+    /// How the path changed; nil when it did not.
+    private var pathWords: String? {
+        let direct = replies.map { if case .direct = $0.path { true } else { false } }
+        guard let first = direct.firstIndex(of: true) else { return nil }
+        if let lost = direct.lastIndex(of: false), lost > first { return "direct for a while, now and then not" }
+        return first == 0 ? nil : "direct after \(Words.count(first, "ping"))"
     }
 }
 
