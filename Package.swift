@@ -143,13 +143,17 @@ let testTargets: [Target] = [
         ]),
 ]
 
+/// `MEW_TESTS="MewNodeTests MewPathTests" swift build --build-tests` builds those alone: for quick turns while writing.
+let wantedTests = Context.environment["MEW_TESTS"]?.split(separator: " ").map(String.init)
+let chosenTests = testTargets.filter { wantedTests?.contains($0.name) ?? true }
+
 let package = Package(
     name: "mew",
     products: [
         .library(name: "MewClient", targets: ["MewClient"]),
         .executable(name: "mew", targets: ["mew"]),
     ],
-    targets: systemLibraries + modules + interop + testSupport + seeds + testTargets
+    targets: systemLibraries + modules + interop + testSupport + seeds + chosenTests
 )
 
 // The libFuzzer targets of Fuzz/README.md. They need the fuzzer's own `main`, so an ordinary build must not see them.
