@@ -5,7 +5,7 @@ package import MewBase
 ///
 /// Connections are handed over one by one as they come, on the loop's thread; at most 64 a turn, so that a flood of them
 /// leaves time for those that are there. Touched on the loop's thread only; lives until `close`.
-package final class TCPListener {
+package final class TCPListener: StreamListener {
     private let loop: EventLoop
     private var descriptor: Int32
     private var watch: DescriptorWatch?

@@ -6,20 +6,7 @@ package import MewBase
 ///
 /// For servers, where thousands of connections share one thread's buffers. Whoever wants to wait in a task uses
 /// `StreamSocket`. Touched on the loop's thread only; the loop holds it from `start` until `close`.
-package final class TCPSocket {
-    package enum Read: Equatable {
-        case bytes(Int)
-        case nothing
-        case end
-        case failed(SystemError)
-    }
-
-    package enum Write: Equatable {
-        /// How many were taken; fewer than offered when the kernel has no more room.
-        case taken(Int)
-        case failed(SystemError)
-    }
-
+package final class TCPSocket: StreamEnd {
     static let tryAgain = -EAGAIN
 
     package let peer: SocketAddress
@@ -54,7 +41,7 @@ package final class TCPSocket {
         loop.change(watch, to: interest)
     }
 
-    package func read(into buffer: UnsafeMutableRawBufferPointer) -> Read {
+    package func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
         guard descriptor >= 0 else { return .end }
         let count = csys_stream_read(descriptor, buffer.baseAddress, buffer.count)
         if count > 0 { return .bytes(Int(count)) }
@@ -63,7 +50,7 @@ package final class TCPSocket {
         return .failed(SystemError(errno: Int32(-count), doing: "reading from a connection"))
     }
 
-    package func write(_ bytes: UnsafeRawBufferPointer) -> Write {
+    package func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite {
         guard descriptor >= 0 else { return .failed(SystemError(errno: EPIPE, doing: "writing to a connection")) }
         let count = csys_stream_write(descriptor, bytes.baseAddress, bytes.count)
         if count >= 0 { return .taken(Int(count)) }
@@ -79,7 +66,7 @@ package final class TCPSocket {
     /// Idempotent. The handler is not called again.
     ///
     /// - Parameter aborting: resets the connection instead of handing over what the kernel still holds.
-    package func close(aborting: Bool = false) {
+    package func close(aborting: Bool) {
         guard descriptor >= 0 else { return }
         if let watch { loop.unwatch(watch) }
         watch = nil

@@ -23,7 +23,7 @@ final class RelayConnection {
 
     let number: ConnectionNumber
     let source: SourceBudget.Source
-    let socket: TCPSocket
+    let socket: any StreamEnd
     unowned let hub: RelayHub
     let tls: TLSEngine?
 
@@ -60,7 +60,7 @@ final class RelayConnection {
     /// What a peer has to read its last bytes in.
     static let lingering: Duration = .seconds(2)
 
-    init(number: ConnectionNumber, socket: TCPSocket, tls: TLSEngine?, hub: RelayHub) {
+    init(number: ConnectionNumber, socket: any StreamEnd, tls: TLSEngine?, hub: RelayHub) {
         self.number = number
         self.socket = socket
         self.tls = tls

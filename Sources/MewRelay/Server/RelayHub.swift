@@ -6,7 +6,7 @@ internal import MewWire
 /// Everything a relay has: its listeners, its connections, who is who, and what it serves. Touched on the loop's thread only;
 /// the actor around it is `RelayServer`.
 final class RelayHub {
-    let loop: EventLoop
+    let loop: any Loop
     let limits: RelayLimits
     let entropy: any Entropy
     let diagnostics: any DiagnosticSink
@@ -23,7 +23,7 @@ final class RelayHub {
     private var budget = SourceBudget()
     private var table: RelayTable
     private var lastNumber: UInt64 = 0
-    private var listeners: [TCPListener] = []
+    private var listeners: [any StreamListener] = []
     private var probes: [any DatagramSocket] = []
     private var toFlush: [RelayConnection] = []
     private var emptied: CheckedContinuation<Void, Never>?
@@ -46,7 +46,7 @@ final class RelayHub {
     /// While so much waits for one receiver, it is not left until the end of the turn.
     static let flushBytes = 64 << 10
 
-    init(_ settings: RelaySettings, on loop: EventLoop, entropy: any Entropy, diagnostics: any DiagnosticSink) {
+    init(_ settings: RelaySettings, on loop: any Loop, entropy: any Entropy, diagnostics: any DiagnosticSink) {
         self.loop = loop
         self.entropy = entropy
         self.diagnostics = diagnostics
@@ -77,8 +77,10 @@ final class RelayHub {
 
     // MARK: - Listening
 
-    func listen(_ address: SocketAddress, sealed: Bool) throws(SocketError) -> SocketAddress {
-        let listener = try TCPListener(binding: address, on: loop) { [self] in accept($0, sealed: sealed) }
+    func listen(
+        _ address: SocketAddress, sealed: Bool, _ network: any StreamNetwork
+    ) throws(SocketError) -> SocketAddress {
+        let listener = try network.listen(address, on: loop) { [self] in accept($0, sealed: sealed) }
         listeners.append(listener)
         return listener.localAddress
     }
@@ -90,7 +92,7 @@ final class RelayHub {
         return socket.localAddress
     }
 
-    private func accept(_ socket: TCPSocket, sealed: Bool) {
+    private func accept(_ socket: any StreamEnd, sealed: Bool) {
         let source = SourceBudget.Source(socket.peer)
         if let refusal = budget.enter(source, limits) {
             metrics.refused += 1

@@ -18,12 +18,12 @@ package struct RelaySettings: Sendable {
 /// passes (DESIGN §7, spec/iroh-wire.md §4).
 package actor RelayServer {
     package nonisolated let unownedExecutor: UnownedSerialExecutor
-    private let loop: EventLoop
+    private let loop: any Loop
     private let hub: RelayHub
     private var isDraining = false
 
     package init(
-        _ settings: RelaySettings, on loop: EventLoop, entropy: any Entropy,
+        _ settings: RelaySettings, on loop: any Loop, entropy: any Entropy,
         diagnostics: any DiagnosticSink = NoDiagnostics()
     ) {
         self.loop = loop
@@ -36,9 +36,11 @@ package actor RelayServer {
     /// - Parameter sealed: with TLS; the settings must hold an identity.
     /// - Returns: where it listens, with the port that was taken.
     @discardableResult
-    package func listen(_ address: SocketAddress, sealed: Bool = false) throws(SocketError) -> SocketAddress {
+    package func listen(
+        _ address: SocketAddress, sealed: Bool = false, network: any StreamNetwork = KernelStreamNetwork()
+    ) throws(SocketError) -> SocketAddress {
         precondition(!sealed || hub.identity != nil, "TLS needs a certificate")
-        return try hub.listen(address, sealed: sealed)
+        return try hub.listen(address, sealed: sealed, network)
     }
 
     /// Answers probes for address discovery, so that iroh endpoints are online at once (spec/iroh-wire.md §4.9).
