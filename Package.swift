@@ -89,6 +89,9 @@ let testSupport: [Target] = [
     module(
         "MewSimQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUIC", "MewSim"], path: "Tests/MewSimQUIC"),
     module(
+        "MewSimNode", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim"],
+        path: "Tests/MewSimNode"),
+    module(
         "MewTestSupport",
         ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewRelay", "MewAgent", "MewSim", "CSQLite"],
         path: "Tests/MewTestSupport"),
@@ -102,6 +105,9 @@ let testTargets: [Target] = [
     tests("MewSessionTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewSim", "MewTestSupport"]),
     tests("MewLoopTests", ["MewBase", "MewLoop", "MewSim"]),
     tests("MewSimTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim", "MewSimQUIC"]),
+    tests(
+        "MewWorldTests",
+        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewSimNode"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewSim"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests("MewRelayTests", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewTestSupport", "CQuic"]),

@@ -6,19 +6,30 @@ struct Flight {
         case packet
         /// An ICMP error on its way back: nobody has the port `from`.
         case unreachable
+        /// Of a TCP connection.
+        case segment
     }
 
     let kind: Kind
-    let from: SocketAddress
-    let to: SocketAddress
-    /// Number of the host that has `to`; `nowhere` when none has.
-    let target: Int
-    let ecn: UInt8
-    let count: Int
-    /// Owned by the pool; nil for `unreachable`.
-    let bytes: UnsafeMutableRawPointer?
+    /// Boxes on the way change both.
+    var from: SocketAddress
+    var to: SocketAddress
+    /// Number of the host that has it next; `nowhere` when none has.
+    var target: Int
+    var ecn: UInt8 = 0
+    var count = 0
+    /// Of a packet. Owned by the pool.
+    var bytes: UnsafeMutableRawPointer?
+    var segment: SimSegment?
 
     static let nowhere = -1
+
+    /// With the mark of a congested router, if the sender can read it (RFC 3168 §5).
+    var marked: Flight {
+        var marked = self
+        marked.ecn = ecn == 0 ? 0 : 3
+        return marked
+    }
 }
 
 /// Flights ordered by arrival, then by departure. The heap moves 24-byte entries; the flights stay where they are.
@@ -53,7 +64,9 @@ struct FlightQueue {
         let last = heap.removeLast()
         if !heap.isEmpty { siftDown(last) }
         free.append(first.slot)
-        return slots[first.slot]
+        let flight = slots[first.slot]
+        if flight.segment != nil { slots[first.slot].segment = nil }
+        return flight
     }
 
     private mutating func siftUp() {

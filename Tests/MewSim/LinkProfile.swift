@@ -18,6 +18,10 @@ package struct LinkProfile: Sendable {
     package var queueBytes = 256 << 10
     /// Nothing passes.
     package var isDown = false
+    /// No datagram passes, as in networks that know only TCP.
+    package var dropsDatagrams = false
+    /// No TCP passes.
+    package var dropsStreams = false
     /// Every packet that passes is marked with this ECN codepoint if it carries one (3: congestion experienced).
     package var marksCongestion = false
 
@@ -36,6 +40,15 @@ package struct LinkProfile: Sendable {
         self.mtu = mtu
         latencyNanoseconds = UInt64(latency.saturatingNanoseconds)
         jitterNanoseconds = UInt64(jitter.saturatingNanoseconds)
+    }
+}
+
+extension LinkProfile {
+    func drops(_ kind: Flight.Kind) -> Bool {
+        switch kind {
+        case .packet, .unreachable: dropsDatagrams
+        case .segment: dropsStreams
+        }
     }
 }
 

@@ -6,14 +6,18 @@ internal import MewBase
 final class SimHost {
     let address: SocketAddress
     let number: Int
+    let realm: SimRealm
     /// The last one to claim it: a restarted machine takes over.
     var node: SimNode?
+    /// Of an address that a box answers for.
+    var router: SimRouter?
     /// By the number of the target; those further on were never touched.
     fileprivate var links: [Link] = []
 
-    init(_ address: SocketAddress, number: Int) {
+    fileprivate init(_ address: SocketAddress, number: Int, in realm: SimRealm) {
         self.address = address
         self.number = number
+        self.realm = realm
     }
 
     fileprivate func makeLinks(upTo number: Int) {
@@ -21,19 +25,56 @@ final class SimHost {
     }
 }
 
+/// Addresses that reach each other with no box between: the network outside, or what is behind one box.
+///
+/// Touched on the world's thread only.
+final class SimRealm {
+    let number: Int
+    /// What its links do that were not changed one by one.
+    var profile: LinkProfile
+    /// Where packets to other addresses go; nil outside.
+    weak var gateway: SimRouter?
+    private var nextHost: UInt32 = 1
+
+    fileprivate init(number: Int, _ profile: LinkProfile) {
+        self.number = number
+        self.profile = profile
+    }
+
+    /// `192.168.N.host`, of which every realm has its own.
+    func address(_ host: UInt32) -> SocketAddress {
+        SocketAddress(ipv4: 0xc0a8_0000 + UInt32(number) << 8 + host, port: 0)
+    }
+
+    func freeAddress() -> SocketAddress {
+        nextHost += 1
+        return address(nextHost)
+    }
+}
+
 /// The wires between the nodes: who has which address, what each link does to packets, what is on its way.
 ///
 /// Touched on the world's thread only.
 final class SimInternet {
+    private struct Place: Hashable {
+        let realm: Int
+        let address: SocketAddress
+    }
+
     private var random: SeededGenerator
     private var hosts: [SimHost] = []
-    private var byAddress: [SocketAddress: SimHost] = [:]
+    private var byPlace: [Place: SimHost] = [:]
+    private var realmCount = 1
+    /// The network that everybody is in who is behind no box.
+    let outside = SimRealm(number: 0, LinkProfile())
+    private(set) var routers: [SimRouter] = []
     private var flights = FlightQueue()
     var pool = PacketPool()
     var trace = Trace()
-    var defaultProfile = LinkProfile()
     /// A kernel answers a packet to a port nobody has with an ICMP error.
     var reportsClosedPorts = true
+    /// Counts the changes of who has which address: what was looked up before is to be looked up again.
+    private(set) var topology = 0
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
@@ -46,25 +87,64 @@ final class SimInternet {
 
     // MARK: - Addresses and links
 
-    func claim(_ address: SocketAddress, for node: SimNode) {
-        let host = byAddress[address] ?? SimHost(address, number: hosts.count)
-        if host.number == hosts.count { hosts.append(host) }
-        byAddress[address] = host
-        host.node = node
+    func makeRealm() -> SimRealm {
+        defer { realmCount += 1 }
+        // A cable inside one house.
+        return SimRealm(number: realmCount, LinkProfile(latency: .microseconds(500)))
+    }
+
+    func addRouter(
+        _ name: String, _ behaviour: SimRouter.Behaviour, address: SocketAddress, in realm: SimRealm
+    ) -> SimRouter {
+        let router = SimRouter(name, behaviour, address: address, in: realm, self)
+        routers.append(router)
+        topologyChanged()
+        return router
+    }
+
+    func topologyChanged() { topology += 1 }
+
+    func randomPort() -> UInt16 { UInt16(truncatingIfNeeded: random.below(64_000)) }
+
+    /// The host at `address`, whether anybody has it or not.
+    func host(at address: SocketAddress, in realm: SimRealm) -> SimHost {
+        let place = Place(realm: realm.number, address: address.with(port: 0))
+        if let host = byPlace[place] { return host }
+        let host = SimHost(place.address, number: hosts.count, in: realm)
+        hosts.append(host)
+        byPlace[place] = host
+        return host
+    }
+
+    func claim(_ address: SocketAddress, in realm: SimRealm, for node: SimNode) {
+        host(at: address, in: realm).node = node
+        // A firewall stands in the way of those outside.
+        if let box = realm.gateway, !box.behaviour.translates { host(at: address, in: box.outside).router = box }
+        topologyChanged()
+    }
+
+    func abandon(_ address: SocketAddress, in realm: SimRealm, by node: SimNode) {
+        let host = host(at: address, in: realm)
+        guard host.node === node else { return }
+        host.node = nil
+        if let box = realm.gateway, !box.behaviour.translates { self.host(at: address, in: box.outside).router = nil }
+        topologyChanged()
     }
 
     func abandonAll() {
-        for host in hosts { host.node = nil }
+        for host in hosts { (host.node, host.router) = (nil, nil) }
+        routers = []
     }
 
-    func host(of address: SocketAddress) -> SimHost? { byAddress[address.with(port: 0)] }
+    /// Who takes a packet to `address` that leaves from somewhere in `realm`; nil when nobody does.
+    func nextHop(to address: SocketAddress, in realm: SimRealm) -> SimHost? {
+        byPlace[Place(realm: realm.number, address: address.with(port: 0))] ?? realm.gateway?.inner
+    }
 
-    func change(_ from: SocketAddress, _ to: SocketAddress, _ body: (inout LinkProfile) -> Void) {
-        guard let source = host(of: from), let target = host(of: to) else {
-            preconditionFailure("no node has \(from) or \(to)")
-        }
-        source.makeLinks(upTo: target.number)
-        body(&source.links[target.number].own[default: defaultProfile])
+    func change(_ from: SimHost, _ to: SimHost, _ body: (inout LinkProfile) -> Void) {
+        precondition(from.realm === to.realm, "there is a box between \(from.address) and \(to.address)")
+        from.makeLinks(upTo: to.number)
+        body(&from.links[to.number].own[default: from.realm.profile])
     }
 
     // MARK: - Packets
@@ -75,13 +155,18 @@ final class SimInternet {
     func send(_ flight: Flight, from source: SimHost, now: UInt64) {
         let time = Instant(nanoseconds: now)
         trace.record(Trace.Entry(time: time, from: flight.from, to: flight.to, size: flight.count))
+        pass(flight, from: source, now: now)
+    }
+
+    private func pass(_ flight: Flight, from source: SimHost, now: UInt64) {
         guard flight.target != Flight.nowhere else { return pool.give(flight.bytes, flight.count) }
         source.makeLinks(upTo: flight.target)
-        let profile = source.links[flight.target].own ?? defaultProfile
+        let profile = source.links[flight.target].own ?? source.realm.profile
         let headers = flight.to.family == .ipv4 ? 28 : 48
-        let arrival = source.links[flight.target].arrival(
-            of: flight.count, headerBytes: headers, profile, now: now, &random)
-        guard let arrival else { return pool.give(flight.bytes, flight.count) }
+        guard !profile.drops(flight.kind),
+            let arrival = source.links[flight.target].arrival(
+                of: flight.count, headerBytes: headers, profile, now: now, &random)
+        else { return pool.give(flight.bytes, flight.count) }
         if random.happens(profile.duplicates) {
             let again = source.links[flight.target].arrival(
                 of: flight.count, headerBytes: headers, profile, now: now, &random)
@@ -91,38 +176,44 @@ final class SimInternet {
     }
 
     private func copy(_ flight: Flight) -> Flight {
+        guard let source = flight.bytes else { return flight }
+        var copy = flight
         let bytes = pool.take(flight.count)
-        if let source = flight.bytes { bytes.copyMemory(from: source, byteCount: flight.count) }
-        return Flight(
-            kind: flight.kind, from: flight.from, to: flight.to, target: flight.target, ecn: flight.ecn,
-            count: flight.count, bytes: bytes)
+        bytes.copyMemory(from: source, byteCount: flight.count)
+        copy.bytes = bytes
+        return copy
     }
 
-    /// Hands everything that arrives until `now` to its socket.
+    /// Hands everything that arrives until `now` to its socket, or to the next box.
     func deliver(now: UInt64) {
         while let flight = flights.pop(dueAt: now) {
-            let fate = hosts[flight.target].node?.arrived(flight) ?? .dropped
+            let host = hosts[flight.target]
+            if let router = host.router {
+                forward(flight, by: router, at: host, now: now)
+                continue
+            }
+            let fate = host.node?.arrived(flight) ?? .dropped
             guard fate != .queued else { continue }
             if fate == .portClosed, flight.kind == .packet, reportsClosedPorts { refuse(flight, now: now) }
             pool.give(flight.bytes, flight.count)
         }
     }
 
-    private func refuse(_ flight: Flight, now: UInt64) {
-        guard let source = host(of: flight.from) else { return }
-        let back = hosts[flight.target]
-        back.makeLinks(upTo: source.number)
-        let profile = back.links[source.number].own ?? defaultProfile
-        let report = Flight(
-            kind: .unreachable, from: flight.to, to: flight.from, target: source.number, ecn: 0, count: 0, bytes: nil)
-        flights.push(report, at: now + profile.latencyNanoseconds)
+    private func forward(_ flight: Flight, by router: SimRouter, at host: SimHost, now: UInt64) {
+        if let (next, source) = router.forward(flight, at: host, now: now) {
+            pass(next, from: source, now: now)
+        } else {
+            pool.give(flight.bytes, flight.count)
+        }
     }
-}
 
-extension Flight {
-    /// With the mark of a congested router, if the sender can read it (RFC 3168 §5).
-    fileprivate var marked: Flight {
-        Flight(kind: kind, from: from, to: to, target: target, ecn: ecn == 0 ? 0 : 3, count: count, bytes: bytes)
+    private func refuse(_ flight: Flight, now: UInt64) {
+        let back = hosts[flight.target]
+        guard let next = nextHop(to: flight.from, in: back.realm) else { return }
+        back.makeLinks(upTo: next.number)
+        let profile = back.links[next.number].own ?? back.realm.profile
+        let report = Flight(kind: .unreachable, from: flight.to, to: flight.from, target: next.number)
+        flights.push(report, at: now + profile.latencyNanoseconds)
     }
 }
 

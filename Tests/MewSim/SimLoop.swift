@@ -1,6 +1,11 @@
 package import MewBase
 package import MewLoop
 
+/// What a loop hands over at the beginning of a turn.
+protocol SimReadable: AnyObject {
+    func deliver()
+}
+
 /// A loop whose time is the world's: it does one thing at a time, whenever the world picks it.
 ///
 /// Its turn is that of the real loop: packets, timers, jobs (one a step, so that nodes interleave), end-of-turn actions.
@@ -20,7 +25,7 @@ package final class SimLoop: Loop, @unchecked Sendable {
     private var queueHead = 0
     private var timers = TimerHeap()
     private var endActions: [() -> Void] = []
-    private var readable: [SimSocket] = []
+    private var readable: [any SimReadable] = []
     /// Whether the world's list of runnable loops has it.
     var isListed = false
 
@@ -119,7 +124,7 @@ package final class SimLoop: Loop, @unchecked Sendable {
         if !isListed { world.list(self) }
     }
 
-    func becameReadable(_ socket: SimSocket) {
+    func becameReadable(_ socket: any SimReadable) {
         readable.append(socket)
         wake()
     }

@@ -22,7 +22,11 @@ package final class SimNode: @unchecked Sendable {
 
     package let name: String
     package let world: SimWorld
-    package let hosts: [SocketAddress]
+    /// Its addresses now.
+    package private(set) var hosts: [SocketAddress]
+    /// The network they are in.
+    private(set) var realm: SimRealm
+    private(set) lazy var kernel = SimStreams(self)
     package let entropy: SeededEntropy
     package let wallClock: SimWallClock
     package private(set) var state = State.running { didSet { for loop in loops { loop.nodeState = state } } }
@@ -37,18 +41,22 @@ package final class SimNode: @unchecked Sendable {
     private var killActions: [() -> Void] = []
     private var releases: [@Sendable () async -> Void] = []
 
-    init(_ world: SimWorld, _ name: String, _ hosts: [SocketAddress], seed: UInt64) {
+    init(_ world: SimWorld, _ name: String, _ hosts: [SocketAddress], behind router: SimRouter?, seed: UInt64) {
         self.world = world
         self.name = name
-        self.hosts = hosts.map { $0.with(port: 0) }
+        self.hosts = []
+        realm = router?.inside ?? world.internet.outside
         entropy = SeededEntropy(seed: seed)
         wallClock = SimWallClock(world)
         loop = SimLoop(world, name, tasks)
         loops = [loop]
         world.add(loop)
+        move(to: hosts, behind: router)
     }
 
     package var network: SimNetwork { SimNetwork(node: self) }
+
+    package var streams: SimStreamNetwork { SimStreamNetwork(node: self) }
 
     /// Another loop of the same machine, for what blocks in reality.
     package func makeLoop() -> SimLoop {
@@ -60,6 +68,36 @@ package final class SimNode: @unchecked Sendable {
     }
 
     package var isAlive: Bool { state != .killed }
+
+    // MARK: - Addresses
+
+    /// It has these addresses from now on, and no others: plugged in elsewhere. None: the cable is out. Sockets stay; what
+    /// they send from an address that is gone goes nowhere.
+    ///
+    /// - Parameter router: the box it is behind now.
+    package func move(to addresses: [SocketAddress], behind router: SimRouter? = nil) {
+        for host in hosts { world.internet.abandon(host, in: realm, by: self) }
+        hosts = addresses.map { $0.with(port: 0) }
+        realm = router?.inside ?? world.internet.outside
+        for host in hosts { world.internet.claim(host, in: realm, for: self) }
+    }
+
+    /// Moves behind a box that gives it a free address.
+    package func move(behind router: SimRouter) {
+        move(to: [router.inside.freeAddress()], behind: router)
+    }
+
+    var ownHosts: [SimHost] { hosts.map { world.internet.host(at: $0, in: realm) } }
+
+    /// As seen outside all boxes.
+    var outerHosts: [SimHost] {
+        var (hosts, realm) = (hosts, realm)
+        while let box = realm.gateway {
+            realm = box.outside
+            if box.behaviour.translates { hosts = [box.address] }
+        }
+        return hosts.map { world.internet.host(at: $0, in: realm) }
+    }
 
     /// The first address of the node, with `port`.
     package func address(port: UInt16) -> SocketAddress { hosts[0].with(port: port) }
@@ -86,6 +124,7 @@ package final class SimNode: @unchecked Sendable {
         guard isAlive else { return }
         state = .running
         for loop in loops where loop.hasWork { loop.wake() }
+        kernel.resume()
     }
 
     /// Runs at the instant of the kill, before anything else: where a simulated disk is cut off.
@@ -108,6 +147,7 @@ package final class SimNode: @unchecked Sendable {
         killActions = []
         for socket in sockets { socket.cut() }
         sockets = []
+        kernel.processEnded()
         for loop in loops {
             loop.forgetTimers()
             if loop.hasWork { loop.wake() }
@@ -153,6 +193,10 @@ package final class SimNode: @unchecked Sendable {
 
     func arrived(_ flight: Flight) -> Fate {
         guard state != .asleep else { return .dropped }
+        if let segment = flight.segment {
+            kernel.arrived(segment, from: flight.from, to: flight.to)
+            return .dropped
+        }
         for socket in sockets where socket.takes(flight.to) { return socket.queue(flight) ? .queued : .dropped }
         return .portClosed
     }

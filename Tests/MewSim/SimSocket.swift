@@ -12,7 +12,7 @@ package struct SimNetwork: DatagramNetwork {
 }
 
 /// A UDP socket of a simulated node.
-final class SimSocket: DatagramSocket {
+final class SimSocket: DatagramSocket, SimReadable {
     private let node: SimNode
     private let loop: SimLoop
     private let internet: SimInternet
@@ -29,6 +29,8 @@ final class SimSocket: DatagramSocket {
     /// The last address something was sent to and from, looked up: it is nearly always the next one too.
     private var target: (address: SocketAddress, host: SimHost?)
     private var source: (wanted: SocketAddress, host: SimHost?)
+    /// Of the internet when that was looked up.
+    private var topology: Int
 
     let localAddress: SocketAddress
     var onReceive: ((ReceivedDatagrams) -> Void)?
@@ -42,8 +44,9 @@ final class SimSocket: DatagramSocket {
         self.loop = loop
         internet = node.world.internet
         localAddress = address
-        target = (address, internet.host(of: address))
-        source = (address, target.host)
+        target = (address, nil)
+        source = (address, nil)
+        topology = -1
     }
 
     deinit {
@@ -127,6 +130,7 @@ final class SimSocket: DatagramSocket {
     func commit(_ byteCount: Int, segmentSize: Int, to: SocketAddress, from source: SocketAddress?, ecn: UInt8) {
         loop.checkIsolated()
         precondition(byteCount <= segmentSize * 64, "more than 64 packets in one batch")
+        lookAgainIfChanged()
         guard node.isAlive, !isClosed, let start = scratch.baseAddress, let source = sourceHost(source, for: to) else {
             return
         }
@@ -142,8 +146,16 @@ final class SimSocket: DatagramSocket {
         }
     }
 
+    private func lookAgainIfChanged() {
+        guard topology != internet.topology else { return }
+        topology = internet.topology
+        // An address no packet goes to, so that both are looked up.
+        target = (.anyIPv4, nil)
+        source = (.anyIPv4, nil)
+    }
+
     private func targetHost(_ address: SocketAddress) -> SimHost? {
-        if target.address != address { target = (address, internet.host(of: address)) }
+        if target.address != address { target = (address, internet.nextHop(to: address, in: node.realm)) }
         return target.host
     }
 
@@ -151,7 +163,7 @@ final class SimSocket: DatagramSocket {
     private func sourceHost(_ asked: SocketAddress?, for to: SocketAddress) -> SimHost? {
         let wanted = asked ?? localAddress
         if source.wanted != wanted || source.host?.address.family != to.family {
-            source = (wanted, node.source(wanted, for: to).flatMap { internet.host(of: $0) })
+            source = (wanted, node.source(wanted, for: to).map { internet.host(at: $0, in: node.realm) })
         }
         return source.host
     }

@@ -46,33 +46,66 @@ package final class SimWorld: @unchecked Sendable {
 
     /// A machine with its own address, `10.0.0.N` unless `hosts` are given. A name of a killed node may be used again,
     /// with its hosts: the machine restarted.
-    package func addNode(_ name: String, hosts: [SocketAddress] = []) -> SimNode {
+    ///
+    /// - Parameter router: the box it is behind; its own address is one of that box's network then.
+    package func addNode(_ name: String, hosts: [SocketAddress] = [], behind router: SimRouter? = nil) -> SimNode {
         let number = nodes.count + 1
-        let own = hosts.isEmpty ? [SocketAddress(ipv4: 0x0a00_0000 + UInt32(number), port: 0)] : hosts
-        let node = SimNode(self, name, own, seed: SeededGenerator.mix(seed ^ UInt64(number) << 32))
-        for host in node.hosts { internet.claim(host, for: node) }
+        var own = hosts
+        if own.isEmpty { own = [freeAddress(behind: router, number)] }
+        let node = SimNode(self, name, own, behind: router, seed: SeededGenerator.mix(seed ^ UInt64(number) << 32))
         nodes.append(node)
         return node
     }
 
-    /// Changes what all links do that were not changed one by one before.
-    package func changeLinks(_ body: (inout LinkProfile) -> Void) {
-        body(&internet.defaultProfile)
+    private func freeAddress(behind router: SimRouter?, _ number: Int) -> SocketAddress {
+        guard let router, router.behaviour.translates else {
+            return SocketAddress(ipv4: 0x0a00_0000 + UInt32(number), port: 0)
+        }
+        return router.inside.freeAddress()
     }
 
-    /// Changes the links between all addresses of two nodes, in both directions.
+    /// A NAT or a firewall. Its own address outside is `10.1.0.N`.
+    ///
+    /// - Parameter outer: the box it is behind itself, as those of many providers are.
+    package func addRouter(
+        _ name: String, behind outer: SimRouter? = nil, _ configure: (inout SimRouter.Behaviour) -> Void = { _ in }
+    ) -> SimRouter {
+        var behaviour = SimRouter.Behaviour()
+        configure(&behaviour)
+        let address =
+            outer.map { $0.inside.freeAddress() }
+            ?? SocketAddress(ipv4: 0x0a01_0001 + UInt32(internet.routers.count), port: 0)
+        return internet.addRouter(name, behaviour, address: address, in: outer?.inside ?? internet.outside)
+    }
+
+    /// Changes what all links do that were not changed one by one before, except those inside boxes.
+    package func changeLinks(_ body: (inout LinkProfile) -> Void) {
+        body(&internet.outside.profile)
+    }
+
+    /// Changes the links between all addresses of two nodes, in both directions; of a node behind a box the box's link.
     package func changeLinks(between one: SimNode, and other: SimNode, _ body: (inout LinkProfile) -> Void) {
-        for left in one.hosts {
-            for right in other.hosts where left.family == right.family {
-                internet.change(left, right, body)
-                internet.change(right, left, body)
+        changeLink(from: one, to: other, body)
+        changeLink(from: other, to: one, body)
+    }
+
+    /// Changes one direction between two nodes, as `changeLinks(between:and:)` does both.
+    package func changeLink(from: SimNode, to: SimNode, _ body: (inout LinkProfile) -> Void) {
+        let isInside = from.realm === to.realm
+        let (sources, targets) = isInside ? (from.ownHosts, to.ownHosts) : (from.outerHosts, to.outerHosts)
+        for source in sources {
+            for target in targets where source.address.family == target.address.family && source !== target {
+                internet.change(source, target, body)
             }
         }
     }
 
-    /// Changes one direction between two addresses.
+    /// Changes one direction between two addresses outside.
     package func changeLink(from: SocketAddress, to: SocketAddress, _ body: (inout LinkProfile) -> Void) {
-        internet.change(from, to, body)
+        let (source, target) = (
+            internet.host(at: from, in: internet.outside), internet.host(at: to, in: internet.outside)
+        )
+        internet.change(source, target, body)
     }
 
     package var trace: Trace { internet.trace }

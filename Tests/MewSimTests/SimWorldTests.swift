@@ -4,7 +4,7 @@ import MewSim
 import Testing
 
 /// A bound socket that keeps what it receives. `@unchecked Sendable`: one thread.
-private final class Mailbox: @unchecked Sendable {
+final class Mailbox: @unchecked Sendable {
     let node: SimNode
     let socket: any DatagramSocket
     var batches: [Received] = []

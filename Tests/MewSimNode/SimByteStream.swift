@@ -1,0 +1,152 @@
+internal import MewBase
+internal import MewLoop
+package import MewRelay
+package import MewSim
+package import MewWire
+
+/// Reaches relays over the simulated network's TCP.
+package struct SimRelayConnector: RelayConnector {
+    private let machine: SimMachine
+
+    package init(_ node: SimNode) {
+        machine = SimMachine(node: node)
+    }
+
+    /// - Parameter url: with a numeric host, and plain: what TLS does is the same in every network.
+    package func connect(to url: RelayURL) async throws(StreamFailure) -> any ByteStream {
+        guard !url.isSecure, let address = SocketAddress("\(url.host):\(url.port)") else {
+            preconditionFailure("simulated relays are plain and have numeric hosts")
+        }
+        let loop = machine.node.loop
+        guard let end = machine.node.streams.connect(to: address, on: loop) else {
+            throw .system(SystemError(errno: 101, doing: "connecting to \(address)"))
+        }
+        let stream = SimByteStream(end, on: loop)
+        try await stream.opened(within: StreamDialler.attemptLimit)
+        return stream
+    }
+}
+
+/// `@unchecked Sendable`: a simulated world runs on one thread.
+private struct SimMachine: @unchecked Sendable {
+    let node: SimNode
+}
+
+/// A simulated connection for tasks that wait.
+///
+/// `@unchecked Sendable`: a simulated world runs on one thread.
+final class SimByteStream: ByteStream, @unchecked Sendable {
+    private struct Waiter {
+        let interest: Readiness
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
+    private let end: any StreamEnd
+    private let loop: SimLoop
+    private var waiters: [Waiter] = []
+    private var hasFailed = false
+    private var isOpen = false
+    /// What one writer writes stays together.
+    private var isWriting = false
+
+    init(_ end: any StreamEnd, on loop: SimLoop) {
+        self.end = end
+        self.loop = loop
+    }
+
+    func opened(within limit: Duration) async throws(StreamFailure) {
+        let deadline = loop.now.advanced(by: limit)
+        let timer = loop.schedule(at: deadline) { [self] in wakeAll() }
+        defer { loop.cancel(timer) }
+        do throws(SystemError) {
+            try end.start(for: .writable) { [self] readiness in ready(readiness) }
+        } catch {
+            throw .system(error)
+        }
+        while !isOpen, !hasFailed, loop.now < deadline, !Task.isCancelled { await wait(for: .writable) }
+        if isOpen, !Task.isCancelled { return }
+        let failure = failure()
+        end.close(aborting: true)
+        throw Task.isCancelled ? .cancelled : hasFailed ? failure : .timedOut
+    }
+
+    private func failure() -> StreamFailure {
+        var byte = UInt64(0)
+        guard case .failed(let error) = withUnsafeMutableBytes(of: &byte, { end.read(into: $0) }) else {
+            return .closed
+        }
+        return .system(error)
+    }
+
+    private func ready(_ readiness: Readiness) {
+        if readiness.contains(.writable) { isOpen = true }
+        if !readiness.isDisjoint(with: [.failed, .hungUp]) { hasFailed = true }
+        wakeAll()
+    }
+
+    private func wait(for interest: Readiness) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if Task.isCancelled || hasFailed || !end.isOpen { return continuation.resume() }
+                waiters.append(Waiter(interest: interest, continuation: continuation))
+                end.wait(for: waiters.reduce(into: Readiness()) { $0.formUnion($1.interest) })
+            }
+        } onCancel: {
+            wakeAll()
+        }
+    }
+
+    /// Each looks again whether it has what it waits for.
+    private func wakeAll() {
+        let woken = waiters
+        waiters = []
+        if end.isOpen { end.wait(for: []) }
+        for waiter in woken { waiter.continuation.resume() }
+    }
+
+    func read(maxBytes: Int) async throws(StreamFailure) -> [UInt8]? {
+        while true {
+            if Task.isCancelled { throw .cancelled }
+            var result = StreamRead.nothing
+            let bytes = [UInt8](unsafeUninitializedCapacity: maxBytes) { buffer, count in
+                result = end.read(into: UnsafeMutableRawBufferPointer(buffer))
+                if case .bytes(let read) = result { count = read }
+            }
+            switch result {
+            case .bytes: return bytes
+            case .end: return nil
+            case .failed(let error): throw .system(error)
+            case .nothing: await wait(for: .readable)
+            }
+        }
+    }
+
+    func write(_ bytes: [UInt8]) async throws(StreamFailure) {
+        while isWriting {
+            if Task.isCancelled { throw .cancelled }
+            if hasFailed || !end.isOpen { throw .closed }
+            await wait(for: .writable)
+        }
+        isWriting = true
+        defer {
+            isWriting = false
+            wakeAll()
+        }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            if Task.isCancelled { throw .cancelled }
+            switch rest.withUnsafeBytes({ end.write($0) }) {
+            case .failed(let error): throw end.isOpen ? .system(error) : .closed
+            case .taken(0): await wait(for: .writable)
+            case .taken(let count): rest = rest.dropFirst(count)
+            }
+        }
+    }
+
+    func close() async {
+        end.close(aborting: false)
+        wakeAll()
+    }
+
+    func exportKeyingMaterial(label: String, context: [UInt8], byteCount: Int) async -> [UInt8]? { nil }
+}

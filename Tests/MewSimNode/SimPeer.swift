@@ -1,0 +1,48 @@
+package import MewBase
+internal import MewIdentity
+internal import MewLoop
+package import MewNode
+package import MewSim
+package import MewWire
+
+/// A machine with a whole node on it.
+///
+/// `@unchecked Sendable`: a simulated world runs on one thread.
+package final class SimPeer: @unchecked Sendable {
+    package let machine: SimNode
+    package let node: Node
+
+    package static let port: UInt16 = 4_000
+
+    /// - Parameters:
+    ///   - key: fills the 32 bytes of the node key.
+    ///   - relays: where it can be reached; a node that only dials has none.
+    package init(
+        _ world: SimWorld, _ name: String, key: UInt8, relays: [RelayURL] = [], behind router: SimRouter? = nil,
+        diagnostics: any DiagnosticSink = NoDiagnostics()
+    ) throws {
+        guard let secret = SecretKey(seed: [UInt8](repeating: key, count: 32)) else {
+            preconditionFailure("32 bytes are a seed")
+        }
+        var configuration = Node.Configuration(
+            secret: secret, addresses: [SocketAddress.anyIPv4.with(port: Self.port)], offers: [.native],
+            diagnostics: diagnostics)
+        configuration.relays = relays
+        let (machine, ready) = (world.addNode(name, behind: router), configuration)
+        self.machine = machine
+        let (network, loop, entropy) = (machine.network, machine.loop, machine.entropy)
+        let connector = SimRelayConnector(machine)
+        node = try world.run(on: machine) {
+            try await Node.start(ready, network: network, relays: connector, loop: loop, entropy: entropy)
+        }
+    }
+
+    package var address: SocketAddress { machine.address(port: Self.port) }
+
+    /// Ends in order, so that nothing is left when the world ends.
+    package func stop() {
+        machine.resume()
+        let node = node
+        machine.loop.spawn { await node.stop() }
+    }
+}

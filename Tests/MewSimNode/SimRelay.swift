@@ -1,0 +1,75 @@
+package import MewBase
+internal import MewLoop
+internal import MewRelay
+package import MewSim
+package import MewWire
+
+/// A machine with the real relay server on it, and the ways in which such a machine fails.
+///
+/// `@unchecked Sendable`: a simulated world runs on one thread.
+package final class SimRelay: @unchecked Sendable {
+    package enum Failing: Hashable, Sendable, CaseIterable {
+        /// The process is killed: connections end, and new ones are refused.
+        case dies
+        /// The machine has lost its power, or its network: nothing comes from it.
+        case vanishes
+        /// The process hangs: its kernel takes connections and bytes, and nobody answers.
+        case hangs
+    }
+
+    package let url: RelayURL
+    package let address: SocketAddress
+    private let world: SimWorld
+    private let name: String
+    package private(set) var machine: SimNode
+    package private(set) var failing: Failing?
+
+    package static let port: UInt16 = 3_340
+
+    /// At `10.2.0.<number>`.
+    package init(_ world: SimWorld, number: UInt32) {
+        self.world = world
+        name = "relay \(number)"
+        address = SocketAddress(ipv4: 0x0a02_0000 + number, port: Self.port)
+        guard let url = try? RelayURL("http://\(address)/") else { preconditionFailure("a relay's URL") }
+        self.url = url
+        machine = world.addNode(name, hosts: [address])
+        start()
+    }
+
+    private func start() {
+        let server = machine.loop.enter {
+            RelayServer(RelaySettings(programVersion: "test"), on: machine.loop, entropy: machine.entropy)
+        }
+        let (address, network) = (address, machine.streams)
+        machine.loop.spawn {
+            do throws(SocketError) {
+                try await server.listen(address, network: network)
+            } catch {
+                preconditionFailure("\(error)")
+            }
+        }
+    }
+
+    package func fail(_ how: Failing) {
+        guard failing == nil else { return }
+        failing = how
+        switch how {
+        case .dies: machine.kill()
+        case .vanishes: machine.sleep()
+        case .hangs: machine.stop()
+        }
+    }
+
+    /// What failed works again; a relay that died is started anew.
+    package func recover() {
+        switch failing {
+        case nil: return
+        case .dies:
+            machine = world.addNode(name, hosts: [address])
+            start()
+        case .vanishes, .hangs: machine.resume()
+        }
+        failing = nil
+    }
+}
