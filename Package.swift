@@ -114,8 +114,8 @@ let testTargets: [Target] = [
     tests(
         "MewNodeTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewQUIC", "MewRelay", "MewNode", "MewSim",
-            "MewTestSupport",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewRelay", "MewNode",
+            "MewSim", "MewTestSupport",
         ]),
     tests("MewHostTests", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost", "MewTestSupport"]),
     tests(

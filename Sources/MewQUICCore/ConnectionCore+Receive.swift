@@ -15,6 +15,7 @@ extension ConnectionCore {
         incomingPath.set(path)
         var info = ngtcp2_pkt_info(ecn: ecn)
         let before = mq_decrypted_packets()
+        let flightBefore = bytesInFlight
         let status = ngtcp2_conn_read_pkt_versioned(
             connection, incomingPath.pointer, NGTCP2_PKT_INFO_VERSION, &info,
             datagram.baseAddress?.assumingMemoryBound(to: UInt8.self), datagram.count, time)
@@ -22,7 +23,10 @@ extension ConnectionCore {
         let isProof = mq_decrypted_packets() != before
         counters.packetsReceived += 1
         counters.bytesReceived += UInt64(datagram.count)
-        if isProof { counters.lastProof = self.now }
+        if isProof {
+            counters.lastProof = self.now
+            flight.received(before: flightBefore, after: bytesInFlight, now: self.now)
+        }
         if status != 0 { failed(status) } else if mayHaveMoved || path != self.path { notePath() }
         return isProof
     }

@@ -165,7 +165,9 @@ extension ConnectionCore {
     }
 
     func acknowledged(_ stream: StreamCore, through offset: UInt64) {
+        let before = stream.send.acknowledged
         stream.send.acknowledge(through: offset)
+        flight.settledStreamBytes(Int(stream.send.acknowledged - before), now: now)
         if stream.hasWaitingWriter { wakeWriterIfRoom(stream) }
     }
 
@@ -178,6 +180,7 @@ extension ConnectionCore {
         guard let stream else { return }
         counters.lostStreamPackets += UInt64(ngtcp2_conn_get_stream_loss_count(connection, id))
         stream.isClosed = true
+        flight.settledStreamBytes(Int(stream.send.sent - stream.send.acknowledged), now: now)
         stream.send.discard()
         streams.remove(stream)
         if stream.receiving == .open { stream.receiving = .ended }

@@ -33,6 +33,7 @@ extension ConnectionCore {
     /// Starts a burst: at most the send quantum leaves until the next one.
     package func beginBurst() {
         transmitter.quantum = closure == nil ? ngtcp2_conn_get_send_quantum(connection) : 0
+        if flight.since != nil, closure == nil { flight.willSend(bytesInFlight: bytesInFlight) }
         if hasReceived {
             hasReceived = false
             streams.retryBlocked()
@@ -70,6 +71,7 @@ extension ConnectionCore {
             ngtcp2_conn_update_pkt_tx_time(connection, time)
             return nil
         }
+        if flight.since == nil { flight.sent(bytesInFlight: bytesInFlight, now: self.now) }
         counters.packetsSent += UInt64(batch.packetCount)
         counters.bytesSent += UInt64(batch.byteCount)
         return batch
@@ -133,6 +135,7 @@ extension ConnectionCore {
     /// The library took `count` bytes; with the last ones it also took the end mark.
     private func sent(_ count: Int, of stream: StreamCore) {
         stream.send.advance(count)
+        flight.sentStreamBytes(count, now: now)
         if stream.wantsFinish, stream.send.unsentBytes == 0 { stream.sending = .finished }
         wakeWriterIfRoom(stream)
     }

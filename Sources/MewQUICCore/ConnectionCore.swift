@@ -32,6 +32,7 @@ package final class ConnectionCore {
     let incomingPath = PathStorage()
     var peerIDs = PeerConnectionIDs()
     var counters = ConnectionCounters()
+    var flight = FlightLog()
 
     package internal(set) var isEstablished = false
     package internal(set) var isConfirmed = false

@@ -32,6 +32,8 @@ package struct ConnectionStatistics: Sendable {
     package let pathSince: Instant
     /// When the peer last sent something that passed the cipher.
     package let lastProof: Instant
+    /// When the peer last acknowledged something; before the first time, when the machine started.
+    package let lastAcknowledged: Instant
 }
 
 extension ConnectionCore {
@@ -49,6 +51,6 @@ extension ConnectionCore {
             packetsReceived: counters.packetsReceived, bytesSent: counters.bytesSent,
             bytesReceived: counters.bytesReceived, lostStreamPackets: lost, droppedDatagrams: datagrams.dropped,
             pathPayloadBytes: Int(ngtcp2_conn_get_path_max_tx_udp_payload_size(connection)), path: path,
-            pathSince: pathSince, lastProof: counters.lastProof)
+            pathSince: pathSince, lastProof: counters.lastProof, lastAcknowledged: flight.lastAcknowledged)
     }
 }

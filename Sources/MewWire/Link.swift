@@ -86,28 +86,6 @@ public enum LinkClosure: Error, Hashable, Sendable {
     case transport(String)
 }
 
-public enum LinkPath: Hashable, Sendable {
-    case direct(SocketAddress)
-    case relay(url: String)
-}
-
-public struct LinkStatus: Sendable {
-    public let path: LinkPath
-    /// Smoothed round-trip time; nil before the first sample.
-    public let roundTrip: Duration?
-    /// Since when this path carries the connection.
-    public let since: Instant
-    /// When the peer last proved that it is there.
-    public let lastProof: Instant
-
-    public init(path: LinkPath, roundTrip: Duration?, since: Instant, lastProof: Instant) {
-        self.path = path
-        self.roundTrip = roundTrip
-        self.since = since
-        self.lastProof = lastProof
-    }
-}
-
 /// Whom to dial, and where the peer was last seen.
 public struct DialTarget: Hashable, Sendable {
     public let node: NodeID

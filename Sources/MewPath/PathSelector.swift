@@ -1,0 +1,385 @@
+package import MewBase
+internal import MewWire
+
+/// Chooses which way carries one dialled connection: an address of the peer, or a relay (DESIGN §6).
+///
+/// A pure value: no sockets, no clock, no randomness. Its owner calls `take` with what has happened and with what is seen of
+/// the connection at that moment, performs the steps in order, and calls `look` at `nextLook`, or earlier when something is
+/// sent after nothing was under way.
+///
+///                    an address answers a full-size probe
+///           ┌──────────────────────────────────────────────────────┐
+///        relayed                                                  direct ⟲ large packets lost: the same address as a new path
+///        ⟲ next relay: this one is away,    silent, not heard,     ⟲ network changed: every address is asked
+///          or the peer does not answer       large packets lost again
+///           └──────────────────────────────────────────────────────┘
+///
+/// What it promises: no probe to an address more often than `CandidateList.spacing`; a silent address is left within
+/// `silenceLimit`, and left alone for a while that doubles; a relay is used only while it forwards; per silence at most one
+/// change to another relay and one back.
+package struct PathSelector: Sendable {
+    package enum Input: Hashable, Sendable {
+        /// A probe is over: which address answered, if any.
+        case probed(ProbeNumber, answeredBy: SocketAddress?)
+        /// A probe could not be sent now.
+        case probeRefused(ProbeNumber)
+        /// A relay forwards for us since then, or does not.
+        case relayChanged(RelayNumber, connectedSince: Instant?)
+        /// The addresses of this machine have changed, or it was asleep.
+        case networkChanged
+        case called(PathCall)
+        /// The peer has told where it can be reached.
+        case learnt([SocketAddress])
+        /// A handshake with the peer went through there.
+        case proven(SocketAddress)
+    }
+
+    package enum Step: Hashable, Sendable {
+        /// Sends a full-size probe to all of these at once; the connection moves to the first that answers. `probed` tells
+        /// the outcome.
+        case probe(ProbeNumber, [SocketAddress])
+        /// Moves the connection at once. Also to the way it uses already: then that is a new path, with nothing remembered.
+        case use(PathWay)
+        /// Asks a relay whether it is there; one that is not is given up and connected anew.
+        case ask(RelayNumber)
+        /// Nobody waits for the end of a back-off.
+        case retryRelays
+    }
+
+    package struct ProbeNumber: Hashable, Sendable {
+        let number: UInt64
+    }
+
+    private struct Probe {
+        let number: ProbeNumber
+        let addresses: [SocketAddress]
+    }
+
+    /// What was done about one silence, so that it is done once.
+    private struct Silence {
+        let began: Instant
+        var hasAsked = false
+        var hasProbed = false
+        var hasTurned = false
+    }
+
+    private(set) var candidates: CandidateList
+    private(set) var relays: RelayList
+    /// Addresses that this machine has no socket for.
+    let unroutable: Int
+    private var probe: Probe?
+    private var lastProbe: UInt64 = 0
+    private var silence: Silence?
+    /// The peer does not hear us, and nothing was done about it yet.
+    private var unheard: PathCall?
+    /// Relays are to be asked whether they are there.
+    private var asksRelays = false
+    /// All addresses are to be asked, although one may carry the connection.
+    private var asksAll = false
+    private var renewed: (address: SocketAddress, at: Instant)?
+    /// The loss of the last relay has been dealt with.
+    private var knowsOfLoss = false
+    /// When to look again, if nothing happens before.
+    package private(set) var nextLook = Instant.zero
+    /// The latest inputs, for reports of what went wrong.
+    package private(set) var trace = PathTrace()
+
+    /// - Parameters:
+    ///   - addresses: of the peer, best first.
+    ///   - unroutable: how many more there are that this machine has no socket for.
+    ///   - relays: the URLs of those that may be used, home first.
+    package init(addresses: [SocketAddress], unroutable: Int = 0, relays: [String], now: Instant) {
+        candidates = CandidateList(addresses, now: now)
+        self.relays = RelayList(relays)
+        self.unroutable = unroutable
+    }
+
+    var isProbing: Bool { probe != nil }
+
+    func isProbing(_ address: SocketAddress) -> Bool { probe?.addresses.contains(address) ?? false }
+
+    // MARK: - Numbers
+
+    /// How long a direct path may be silent while something is under way: with a look at the right moment and a round trip
+    /// over the relay, data flows again within 3 s. A healthy path loses five packets in a row in that time to be misjudged.
+    static let shortestSilence: Duration = .seconds(1)
+    /// Longer on slow paths: the first probe of RFC 9002 §6.2 and its answer fit in.
+    static let silentTimeouts = 2
+    /// Small packets arrive and large ones do not.
+    static let stalledTimeouts = 3
+    /// A path that stalls again so soon after it was made anew is given up.
+    static let renewalTrial: Duration = .seconds(60)
+    /// Carrying the connection for so long makes earlier failures count no more.
+    static let acquittal: Duration = .seconds(30)
+    /// When a relay is asked whether it is there: this long, or 2 PTO.
+    static let shortestDoubt: Duration = .milliseconds(500)
+    /// When a relay that answers, behind which the peer does not, gives way to another one: this long, or 4 PTO. Once in a
+    /// silence: a peer that is frozen answers nowhere.
+    static let shortestTurn: Duration = .milliseconds(2_500)
+    /// The same for a relay through which the peer has not answered yet since we came to it from a silent address: there it
+    /// is more probably the peer itself that is silent.
+    static let lateTurn: Duration = .seconds(8)
+    /// To see what became of a step.
+    static let afterStep: Duration = .milliseconds(250)
+
+    static func silenceLimit(_ sample: PathSample) -> Duration {
+        max(shortestSilence, sample.probeTimeout * silentTimeouts)
+    }
+
+    private static func stallLimit(_ sample: PathSample) -> Duration {
+        max(shortestSilence, sample.probeTimeout * stalledTimeouts)
+    }
+
+    // MARK: - Events
+
+    /// Something has happened.
+    package mutating func take(_ input: Input, seeing sample: PathSample, now: Instant) -> [Step] {
+        learn(input, sample, now)
+        let steps = decide(sample, now)
+        trace.note(PathTrace.Entry(at: now, input: input, sample: sample, steps: steps))
+        return steps
+    }
+
+    /// It is time to look.
+    package mutating func look(_ sample: PathSample, now: Instant) -> [Step] {
+        let steps = decide(sample, now)
+        trace.note(PathTrace.Entry(at: now, input: nil, sample: sample, steps: steps))
+        return steps
+    }
+
+    /// Another relay by which the peer can be reached; nil when there is no room for it.
+    package mutating func addRelay(_ url: String) -> RelayNumber? { relays.add(url) }
+
+    private mutating func learn(_ input: Input, _ sample: PathSample, _ now: Instant) {
+        switch input {
+        case .probed(let number, let address): probed(number, address, sample, now)
+        case .probeRefused(let number): if probe?.number == number { probe = nil }
+        case .relayChanged(let number, let since):
+            relays.changed(number, connectedSince: since, now: now)
+            if since != nil { knowsOfLoss = false }
+        case .networkChanged:
+            candidates.forgive(now: now)
+            relays.forgive()
+            (asksRelays, asksAll) = (true, true)
+            (silence, knowsOfLoss, renewed) = (nil, false, nil)
+        case .called(let call):
+            candidates.learn(call.candidates, keeping: sample.way?.address, now: now)
+            candidates.hurry(now: now)
+            if call.isUnheard { unheard = call }
+        case .learnt(let addresses):
+            candidates.learn(addresses, keeping: sample.way?.address, now: now)
+        case .proven(let address):
+            candidates.learn([address], keeping: sample.way?.address, now: now)
+            candidates.acquit(address)
+            candidates.hurry(now: now)
+        }
+    }
+
+    private mutating func probed(
+        _ number: ProbeNumber, _ answeredBy: SocketAddress?, _ sample: PathSample, _ now: Instant
+    ) {
+        guard let probe, probe.number == number else { return }
+        self.probe = nil
+        if let answeredBy { return candidates.answered(answeredBy) }
+        // Of the address in use only its silence says something: the probe may have met a full queue.
+        for address in probe.addresses where sample.way != .direct(address) {
+            candidates.failed(address, .noAnswer, now: now)
+        }
+    }
+
+    // MARK: - Decisions
+
+    private mutating func decide(_ sample: PathSample, _ now: Instant) -> [Step] {
+        guard sample.canMove else {
+            nextLook = .distantFuture
+            return []
+        }
+        noteSilence(sample)
+        nextLook = .distantFuture
+        var steps: [Step] = []
+        if asksRelays {
+            asksRelays = false
+            steps = [.retryRelays] + relays.ranked(now: now).map { .ask($0) }
+        }
+        switch sample.way {
+        case .direct(let address): steps += direct(address, sample, now)
+        case .relay(let number): steps += relayed(number, sample, now)
+        case nil: steps += relayAway(nil, now)
+        }
+        if steps.contains(where: \.movesNow) {
+            probe = nil
+            lookBy(now.advanced(by: Self.afterStep))
+        } else if asksAll {
+            asksAll = false
+            steps += probeDue(now)
+        }
+        return steps
+    }
+
+    private mutating func lookBy(_ time: Instant) {
+        nextLook = min(nextLook, time)
+    }
+
+    private mutating func noteSilence(_ sample: PathSample) {
+        guard let since = sample.unansweredSince else {
+            silence = nil
+            return
+        }
+        if let silence, sample.lastAcknowledged <= silence.began { return }
+        silence = Silence(began: since)
+    }
+
+    private mutating func probeDue(_ now: Instant) -> [Step] {
+        guard probe == nil else { return [] }
+        let due = candidates.due(now: now)
+        guard !due.isEmpty else {
+            if let next = candidates.nextDue { lookBy(next) }
+            return []
+        }
+        lastProbe += 1
+        let number = ProbeNumber(number: lastProbe)
+        probe = Probe(number: number, addresses: due)
+        candidates.tried(due, now: now)
+        return [.probe(number, due)]
+    }
+}
+
+extension PathWay {
+    /// Nil for a relay.
+    package var address: SocketAddress? {
+        if case .direct(let address) = self { address } else { nil }
+    }
+}
+
+extension PathSelector.Step {
+    fileprivate var movesNow: Bool {
+        if case .use = self { true } else { false }
+    }
+}
+
+// MARK: - On an address
+
+extension PathSelector {
+    private mutating func direct(_ address: SocketAddress, _ sample: PathSample, _ now: Instant) -> [Step] {
+        if unheard != nil { return leave(address, .notHeard, sample, now) }
+        if let since = sample.unansweredSince {
+            let limit = since.advanced(by: Self.silenceLimit(sample))
+            if limit <= now { return leave(address, .fellSilent, sample, now) }
+            lookBy(limit)
+        }
+        if let since = sample.stalledSince {
+            let limit = since.advanced(by: Self.stallLimit(sample))
+            if limit <= now { return stalled(address, sample, now) }
+            lookBy(limit)
+        }
+        return []
+    }
+
+    /// Packets above some size do not arrive. The library never finds out by itself: a new path to the same address starts
+    /// again with the size that every path carries.
+    private mutating func stalled(_ address: SocketAddress, _ sample: PathSample, _ now: Instant) -> [Step] {
+        if let renewed, renewed.address == address, renewed.at.duration(to: now) < Self.renewalTrial {
+            return leave(address, .largePacketsLost, sample, now)
+        }
+        renewed = (address, now)
+        return [.use(.direct(address))]
+    }
+
+    /// To a relay; without one, to whatever address answers.
+    private mutating func leave(
+        _ address: SocketAddress, _ objection: WhyNotDirect.Code, _ sample: PathSample, _ now: Instant
+    ) -> [Step] {
+        let call = unheard
+        unheard = nil
+        guard let relay = called(by: call) ?? relays.best(now: now) else { return search(now) }
+        if sample.since.duration(to: now) >= Self.acquittal { candidates.acquit(address) }
+        candidates.failed(address, objection, now: now)
+        // It may be that only the peer has moved: the first time, its old address is asked as well.
+        if objection == .notHeard, candidates[address]?.failures == 1 { candidates.hurry(now: now) }
+        return [.use(.relay(relay))]
+    }
+
+    /// The relay through which the peer has called.
+    private func called(by call: PathCall?) -> RelayNumber? {
+        guard case .relay(let number)? = call?.cameBy, relays.isConnected(number) else { return nil }
+        return number
+    }
+
+    /// No relay forwards: all addresses are asked, and the relays are tried again.
+    private mutating func search(_ now: Instant) -> [Step] {
+        candidates.hurry(now: now)
+        return retryOnce() + probeDue(now)
+    }
+
+    private mutating func retryOnce() -> [Step] {
+        guard !knowsOfLoss else { return [] }
+        knowsOfLoss = true
+        return [.retryRelays]
+    }
+}
+
+// MARK: - On a relay
+
+extension PathSelector {
+    private mutating func relayed(_ number: RelayNumber, _ sample: PathSample, _ now: Instant) -> [Step] {
+        guard let relay = relays[number], let connectedSince = relay.connectedSince else {
+            return relayAway(number, now)
+        }
+        if let call = unheard {
+            unheard = nil
+            return [.use(.relay(called(by: call) ?? number))]
+        }
+        guard let since = sample.unansweredSince else { return probeDue(now) }
+        // What was sent while it was away is lost, and the library has begun to wait for long.
+        if connectedSince > since { return [.use(.relay(number))] }
+        return unanswered(on: number, sample, since: since, now)
+    }
+
+    /// The peer does not answer. First the relay is asked; when it is there, another one has its turn, once.
+    private mutating func unanswered(on number: RelayNumber, _ sample: PathSample, since: Instant, _ now: Instant)
+        -> [Step]
+    {
+        guard var silence else { return probeDue(now) }
+        defer { self.silence = silence }
+        let doubt = since.advanced(by: max(Self.shortestDoubt, sample.probeTimeout * 2))
+        guard doubt <= now else {
+            lookBy(doubt)
+            return probeDue(now)
+        }
+        var steps: [Step] = []
+        if !silence.hasAsked {
+            silence.hasAsked = true
+            steps = [.ask(number)]
+        }
+        let turn = since.advanced(by: turnTime(sample))
+        guard turn <= now else {
+            lookBy(turn)
+            return steps + probeDue(now)
+        }
+        if !silence.hasProbed {
+            silence.hasProbed = true
+            candidates.hurry(now: now)
+        }
+        guard !silence.hasTurned, let other = relays.best(except: number, now: now) else {
+            return steps + probeDue(now)
+        }
+        silence.hasTurned = true
+        silence.hasAsked = false
+        return steps + [.use(.relay(other))]
+    }
+
+    private func turnTime(_ sample: PathSample) -> Duration {
+        let hasAnswered = sample.lastAcknowledged > sample.since
+        return max(hasAnswered ? Self.shortestTurn : Self.lateTurn, sample.probeTimeout * 4)
+    }
+
+    /// The relay that carries the connection does not forward any more.
+    private mutating func relayAway(_ number: RelayNumber?, _ now: Instant) -> [Step] {
+        if let other = called(by: unheard) ?? relays.best(except: number, now: now) {
+            unheard = nil
+            return [.use(.relay(other))]
+        }
+        guard !knowsOfLoss else { return probeDue(now) }
+        return search(now)
+    }
+}

@@ -1,0 +1,61 @@
+package import MewBase
+
+/// A way to the peer, as `PathSelector` tells them apart.
+package enum PathWay: Hashable, Sendable {
+    case direct(SocketAddress)
+    case relay(RelayNumber)
+}
+
+/// One of the relays that a connection may use, in the order in which they became known.
+package struct RelayNumber: Hashable, Sendable, Comparable {
+    package let index: Int
+
+    package init(_ index: Int) {
+        self.index = index
+    }
+
+    package static func < (left: RelayNumber, right: RelayNumber) -> Bool { left.index < right.index }
+}
+
+/// What is seen of a connection at one moment.
+package struct PathSample: Hashable, Sendable {
+    /// What carries it; nil when that is a relay we have left.
+    package var way: PathWay?
+    /// Since when.
+    package var since: Instant
+    /// Since when something is under way without any acknowledgement; nil while nothing is.
+    package var unansweredSince: Instant?
+    /// Since when stream data is under way and none of it is acknowledged; nil while there is none.
+    package var stalledSince: Instant?
+    /// When the peer last acknowledged something.
+    package var lastAcknowledged: Instant
+    /// RFC 9002 §6.2, without back-off.
+    package var probeTimeout: Duration
+    /// The handshake is confirmed: the connection can be moved.
+    package var canMove: Bool
+
+    package init(
+        way: PathWay?, since: Instant, unansweredSince: Instant? = nil, stalledSince: Instant? = nil,
+        lastAcknowledged: Instant = .zero, probeTimeout: Duration, canMove: Bool = true
+    ) {
+        (self.way, self.since, self.canMove) = (way, since, canMove)
+        (self.unansweredSince, self.stalledSince) = (unansweredSince, stalledSince)
+        (self.lastAcknowledged, self.probeTimeout) = (lastAcknowledged, probeTimeout)
+    }
+}
+
+/// What the peer says when it does not hear us, or when it has moved.
+package struct PathCall: Hashable, Sendable {
+    /// It hears nothing of us on the path that carries the connection.
+    package var isUnheard: Bool
+    /// Where it can be reached now.
+    package var candidates: [SocketAddress]
+    /// By which way the call came.
+    package var cameBy: PathWay?
+
+    package init(isUnheard: Bool, candidates: [SocketAddress], cameBy: PathWay?) {
+        self.isUnheard = isUnheard
+        self.candidates = candidates
+        self.cameBy = cameBy
+    }
+}

@@ -1,0 +1,442 @@
+import MewBase
+import MewWire
+import Testing
+
+@testable import MewPath
+
+/// A selector, and what its owner would see and do around it.
+struct SelectorStage {
+    static let near = SocketAddress(ipv4: 0x0a00_0001, port: 4_000)
+    static let far = SocketAddress(ipv4: 0xc000_0201, port: 4_000)
+    static let start = Instant(nanoseconds: 100_000_000_000)
+    static let home = RelayNumber(0)
+    static let standby = RelayNumber(1)
+
+    var selector: PathSelector
+    var sample: PathSample
+
+    init(_ way: PathWay, addresses: [SocketAddress] = [near], relays: Int = 2, connected: Int = 2) {
+        selector = PathSelector(
+            addresses: addresses, relays: (0..<relays).map { "http://relay\($0)/" }, now: Self.start)
+        sample = PathSample(way: way, since: Self.start, probeTimeout: .milliseconds(50))
+        for number in 0..<connected {
+            _ = selector.take(
+                .relayChanged(RelayNumber(number), connectedSince: Self.at(-60_000)),
+                seeing: PathSample(way: way, since: Self.start, probeTimeout: .zero, canMove: false), now: Self.start)
+        }
+    }
+
+    /// Milliseconds after the start.
+    static func at(_ milliseconds: Int64) -> Instant { start.advanced(by: .milliseconds(milliseconds)) }
+
+    mutating func look(_ milliseconds: Int64) -> [PathSelector.Step] {
+        selector.look(sample, now: Self.at(milliseconds))
+    }
+
+    mutating func take(_ input: PathSelector.Input, _ milliseconds: Int64) -> [PathSelector.Step] {
+        selector.take(input, seeing: sample, now: Self.at(milliseconds))
+    }
+
+    mutating func moved(to way: PathWay, _ milliseconds: Int64) {
+        sample.way = way
+        sample.since = Self.at(milliseconds)
+        if sample.unansweredSince != nil { sample.unansweredSince = sample.since }
+        if sample.stalledSince != nil { sample.stalledSince = sample.since }
+    }
+
+    /// Nothing was acknowledged since then, and something is under way.
+    mutating func silent(since milliseconds: Int64) {
+        sample.unansweredSince = Self.at(milliseconds)
+    }
+
+    /// Performs a probe at `milliseconds` that is answered from `address`, or by nobody; the number of steps it caused.
+    mutating func finish(_ steps: [PathSelector.Step], by address: SocketAddress?, _ milliseconds: Int64)
+        -> [PathSelector.Step]
+    {
+        for case .probe(let number, _) in steps {
+            if let address { moved(to: .direct(address), milliseconds) }
+            return take(.probed(number, answeredBy: address), milliseconds)
+        }
+        return []
+    }
+}
+
+extension [PathSelector.Step] {
+    var probed: [SocketAddress]? {
+        for case .probe(_, let addresses) in self { return addresses }
+        return nil
+    }
+
+    var used: PathWay? {
+        for case .use(let way) in self { return way }
+        return nil
+    }
+}
+
+@Suite("From a relay to an address")
+struct UpgradeTests {
+    private typealias Stage = SelectorStage
+    private let home = PathWay.relay(Stage.home)
+
+    @Test("all addresses are asked at once, and the one that answers is not asked again")
+    func asksAll() {
+        var stage = Stage(home, addresses: [Stage.near, Stage.far])
+        let steps = stage.look(0)
+        #expect(steps.probed == [Stage.near, Stage.far])
+        #expect(stage.look(1).isEmpty)
+        #expect(stage.finish(steps, by: Stage.far, 20).isEmpty)
+        #expect(stage.look(60_000).isEmpty)
+        #expect(stage.selector.nextLook == .distantFuture)
+    }
+
+    @Test(
+        "an address that does not answer is asked again after 5 s, 10 s and so on up to 5 min, not a millisecond earlier"
+    )
+    func quarantineDoubles() {
+        var stage = Stage(home)
+        var now: Int64 = 0
+        for wait: Int64 in [5, 10, 20, 40, 80, 160, 300, 300] {
+            let steps = stage.look(now)
+            #expect(steps.probed == [Stage.near])
+            now += 3_000
+            #expect(stage.finish(steps, by: nil, now).isEmpty)
+            #expect(stage.selector.nextLook == Stage.at(now + wait * 1_000))
+            #expect(stage.look(now + wait * 1_000 - 1).isEmpty)
+            now += wait * 1_000
+        }
+    }
+
+    @Test("a change of the network ends every wait: addresses and relays are asked at once")
+    func networkChangeForgives() {
+        var stage = Stage(home)
+        for time: Int64 in [0, 8_000, 21_000] { _ = stage.finish(stage.look(time), by: nil, time + 3_000) }
+        let steps = stage.take(.networkChanged, 25_000)
+        #expect(steps.prefix(3) == [.retryRelays, .ask(Stage.home), .ask(Stage.standby)])
+        #expect(steps.probed == [Stage.near])
+        #expect(stage.finish(steps, by: nil, 28_000).isEmpty)
+        #expect(stage.selector.nextLook == Stage.at(33_000))
+    }
+
+    @Test("however often the network changes, an address is not asked more than once a second")
+    func probesAreSpaced() {
+        var stage = Stage(home)
+        var tries = 0
+        for time in stride(from: Int64(0), to: 10_000, by: 50) {
+            let steps = stage.take(.networkChanged, time)
+            if steps.probed != nil { tries += 1 }
+            _ = stage.finish(steps, by: nil, time + 10)
+        }
+        #expect(tries == 10)
+    }
+
+    @Test("nothing is done before the handshake is confirmed")
+    func waitsForConfirmation() {
+        var stage = Stage(home)
+        stage.sample.canMove = false
+        #expect(stage.look(0).isEmpty)
+        stage.sample.canMove = true
+        #expect(stage.look(1).probed == [Stage.near])
+    }
+
+    @Test("a probe that could not be sent is no objection against the address")
+    func refusedProbe() {
+        var stage = Stage(home)
+        guard case .probe(let number, _)? = stage.look(0).first else { return #expect(Bool(false)) }
+        #expect(stage.take(.probeRefused(number), 0).isEmpty)
+        #expect(stage.look(999).isEmpty)
+        #expect(stage.look(1_000).probed == [Stage.near])
+        #expect(stage.selector.candidates[Stage.near]?.failures == 0)
+    }
+
+    @Test("addresses that the peer tells later are asked at once, before the old ones have waited")
+    func learns() {
+        var stage = Stage(home)
+        _ = stage.finish(stage.look(0), by: nil, 3_000)
+        #expect(stage.take(.learnt([Stage.far]), 3_500).probed == [Stage.far])
+    }
+
+    @Test("of more than 16 addresses the oldest give way, never the one in use")
+    func bounded() {
+        var stage = Stage(.direct(Stage.near))
+        for round in 0..<4 {
+            let more = (0..<9).map { SocketAddress(ipv4: UInt32(0x0b00_0000 + round * 9 + $0), port: 1) }
+            _ = stage.take(.learnt(more), Int64(round))
+        }
+        #expect(stage.selector.candidates.all.count == 16)
+        #expect(stage.selector.candidates[Stage.near] != nil)
+    }
+}
+
+@Suite("From an address to a relay")
+struct DemotionTests {
+    private typealias Stage = SelectorStage
+    private let near = PathWay.direct(SelectorStage.near)
+    private let home = PathWay.relay(SelectorStage.home)
+
+    @Test("an address that is silent for a second with something under way is left, not a millisecond earlier")
+    func silence() {
+        var stage = Stage(near)
+        stage.silent(since: 10_000)
+        #expect(stage.look(10_000).isEmpty)
+        #expect(stage.selector.nextLook == Stage.at(11_000))
+        #expect(stage.look(10_999).isEmpty)
+        #expect(stage.look(11_000) == [.use(home)])
+        stage.moved(to: home, 11_000)
+        stage.sample.unansweredSince = nil
+        #expect(stage.look(11_250).isEmpty)
+        #expect(stage.selector.nextLook == Stage.at(16_000))
+        #expect(stage.look(16_000).probed == [Stage.near])
+    }
+
+    @Test("on a slow path two probe time-outs have to pass")
+    func slowPath() {
+        var stage = Stage(near)
+        stage.sample.probeTimeout = .milliseconds(900)
+        stage.silent(since: 0)
+        #expect(stage.look(1_799).isEmpty)
+        #expect(stage.look(1_800) == [.use(home)])
+    }
+
+    @Test("silence without anything under way means nothing")
+    func idle() {
+        var stage = Stage(near)
+        #expect(stage.look(3_600_000).isEmpty)
+        #expect(stage.selector.nextLook == .distantFuture)
+    }
+
+    @Test("a step that could not be taken is taken again, and counts once")
+    func repeatsRefusedStep() {
+        var stage = Stage(near)
+        stage.silent(since: 0)
+        #expect(stage.look(1_000) == [.use(home)])
+        #expect(stage.selector.nextLook == Stage.at(1_250))
+        #expect(stage.look(1_250) == [.use(home)])
+        #expect(stage.selector.candidates[Stage.near]?.failures == 1)
+    }
+
+    @Test(
+        "an address that falls silent again and again is left alone longer each time, unless it served for half a minute"
+    )
+    func repeatedSilence() {
+        var stage = Stage(near)
+        var now: Int64 = 0
+        for (served, wait): (Int64, Int64) in [(2, 5), (2, 10), (29, 20), (30, 5), (2, 10)] {
+            stage.silent(since: now + served * 1_000 - 1_000)
+            now += served * 1_000
+            #expect(stage.look(now) == [.use(home)])
+            stage.moved(to: home, now)
+            stage.sample.unansweredSince = nil
+            #expect(stage.look(now + wait * 1_000 - 1).isEmpty)
+            now += wait * 1_000
+            let steps = stage.look(now)
+            #expect(steps.probed == [Stage.near])
+            _ = stage.finish(steps, by: Stage.near, now)
+        }
+    }
+
+    @Test("without a relay that forwards, all addresses are asked and relays are tried again at once")
+    func noRelay() {
+        var stage = Stage(near, addresses: [Stage.near, Stage.far], connected: 0)
+        stage.silent(since: 0)
+        let steps = stage.look(1_000)
+        #expect(steps.first == .retryRelays)
+        #expect(steps.probed == [Stage.near, Stage.far])
+        #expect(stage.look(2_000).isEmpty)
+        #expect(stage.finish(steps, by: nil, 4_000).probed == [Stage.near, Stage.far])
+        #expect(
+            stage.take(.relayChanged(Stage.standby, connectedSince: Stage.at(4_100)), 4_100).used
+                == .relay(Stage.standby))
+    }
+
+    @Test(
+        "when small packets arrive and data does not, the same address is used as a new path; if that does not help, a relay"
+    )
+    func sizeBlackHole() {
+        var stage = Stage(near)
+        stage.sample.stalledSince = Stage.at(0)
+        stage.silent(since: 900)
+        #expect(stage.look(999).isEmpty)
+        #expect(stage.look(1_000) == [.use(near)])
+        stage.moved(to: near, 1_000)
+        stage.silent(since: 1_900)
+        #expect(stage.look(1_999).isEmpty)
+        #expect(stage.look(2_000) == [.use(home)])
+        stage.moved(to: home, 2_000)
+        #expect(stage.selector.whyNotDirect(now: Stage.at(2_000)).code == .largePacketsLost)
+    }
+
+    @Test("a path that was made anew and then served for a minute may be made anew again")
+    func laterBlackHole() {
+        var stage = Stage(near)
+        stage.sample.stalledSince = Stage.at(0)
+        #expect(stage.look(1_000) == [.use(near)])
+        stage.moved(to: near, 1_000)
+        stage.sample.stalledSince = Stage.at(60_000)
+        #expect(stage.look(61_000) == [.use(near)])
+    }
+
+    @Test(
+        "a peer that does not hear us is answered by a move to the relay it called through, then its addresses are asked"
+    )
+    func called() {
+        var stage = Stage(near)
+        let call = PathCall(isUnheard: true, candidates: [Stage.far], cameBy: .relay(Stage.standby))
+        #expect(stage.take(.called(call), 5_000) == [.use(.relay(Stage.standby))])
+        stage.moved(to: .relay(Stage.standby), 5_000)
+        #expect(stage.look(5_250).probed == [Stage.far, Stage.near])
+    }
+
+    @Test("a peer that only tells its new addresses does not move a connection that works")
+    func toldOnly() {
+        var stage = Stage(near)
+        let call = PathCall(isUnheard: false, candidates: [Stage.far], cameBy: .relay(Stage.standby))
+        #expect(stage.take(.called(call), 5_000).isEmpty)
+        #expect(stage.selector.candidates[Stage.far] != nil)
+    }
+
+    @Test("after a change of the network all addresses are asked while the present one still carries everything")
+    func networkChangeChecks() {
+        var stage = Stage(near, addresses: [Stage.near, Stage.far])
+        let steps = stage.take(.networkChanged, 1_000)
+        #expect(steps.used == nil)
+        #expect(steps.probed == [Stage.near, Stage.far])
+        stage.silent(since: 1_000)
+        #expect(stage.look(2_000).used == home)
+    }
+}
+
+@Suite("From relay to relay")
+struct StandbyTests {
+    private typealias Stage = SelectorStage
+    private let home = PathWay.relay(SelectorStage.home)
+    private let standby = PathWay.relay(SelectorStage.standby)
+
+    @Test("a relay that is lost gives way to the standby at once, and is not taken back while that works")
+    func homeLost() {
+        var stage = Stage(home, addresses: [])
+        #expect(stage.take(.relayChanged(Stage.home, connectedSince: nil), 1_000) == [.use(standby)])
+        stage.moved(to: standby, 1_000)
+        #expect(stage.take(.relayChanged(Stage.home, connectedSince: Stage.at(2_000)), 2_000).isEmpty)
+        #expect(stage.look(3_600_000).isEmpty)
+    }
+
+    @Test("a relay that came back is second choice for a minute")
+    func probation() {
+        var stage = Stage(.direct(Stage.near))
+        _ = stage.take(.relayChanged(Stage.home, connectedSince: nil), 1_000)
+        _ = stage.take(.relayChanged(Stage.home, connectedSince: Stage.at(2_000)), 2_000)
+        stage.silent(since: 59_999)
+        #expect(stage.look(60_999).used == standby)
+        #expect(stage.look(61_000).used == home)
+    }
+
+    @Test("a relay is asked whether it is there when nothing was acknowledged for half a second, once")
+    func asksRelay() {
+        var stage = Stage(home, addresses: [])
+        stage.silent(since: 0)
+        #expect(stage.look(499).isEmpty)
+        #expect(stage.selector.nextLook == Stage.at(500))
+        #expect(stage.look(500) == [.ask(Stage.home)])
+        #expect(stage.look(1_000).isEmpty)
+    }
+
+    @Test("when the relay is there and the peer is not, the other relay has one turn")
+    func turns() {
+        var stage = Stage(home, addresses: [])
+        stage.sample.lastAcknowledged = Stage.at(1)
+        stage.silent(since: 1)
+        _ = stage.look(501)
+        #expect(stage.look(2_500).isEmpty)
+        #expect(stage.look(2_501) == [.use(standby)])
+        stage.moved(to: standby, 2_501)
+        for time in stride(from: Int64(3_000), to: 60_000, by: 500) { #expect(stage.look(time).used == nil) }
+    }
+
+    @Test("a peer that was silent on its address already is given 8 s on the relay before the other one has its turn")
+    func lateTurn() {
+        var stage = Stage(.direct(Stage.near), addresses: [])
+        stage.silent(since: 0)
+        #expect(stage.look(1_000) == [.use(home)])
+        stage.moved(to: home, 1_000)
+        #expect(stage.look(1_500) == [.ask(Stage.home)])
+        #expect(stage.look(8_999).isEmpty)
+        #expect(stage.look(9_000) == [.use(standby)])
+    }
+
+    @Test("the only relay that came back while something was under way is used anew at once")
+    func renewsRelay() {
+        var stage = Stage(home, addresses: [], relays: 1, connected: 1)
+        stage.silent(since: 0)
+        #expect(stage.take(.relayChanged(Stage.home, connectedSince: nil), 100) == [.retryRelays])
+        #expect(stage.look(200).isEmpty)
+        #expect(stage.take(.relayChanged(Stage.home, connectedSince: Stage.at(900)), 900) == [.use(home)])
+        stage.moved(to: home, 900)
+        #expect(stage.look(950).isEmpty)
+    }
+
+    @Test("with no relay left, the addresses are asked at once")
+    func lastRelayLost() {
+        var stage = Stage(home, relays: 1, connected: 1)
+        _ = stage.finish(stage.look(0), by: nil, 3_000)
+        let steps = stage.take(.relayChanged(Stage.home, connectedSince: nil), 3_500)
+        #expect(steps == [.retryRelays] + steps.suffix(1))
+        #expect(steps.probed == [Stage.near])
+    }
+
+    @Test("a call through the other relay while ours is silent moves there")
+    func calledThroughOther() {
+        var stage = Stage(home, addresses: [])
+        let call = PathCall(isUnheard: true, candidates: [], cameBy: standby)
+        #expect(stage.take(.called(call), 100) == [.use(standby)])
+    }
+
+    @Test("relays beyond six are not used")
+    func bounded() {
+        var stage = Stage(home)
+        for number in 2..<6 { #expect(stage.selector.addRelay("http://relay\(number)/") == RelayNumber(number)) }
+        #expect(stage.selector.addRelay("http://relay6/") == nil)
+        #expect(stage.selector.addRelay("http://relay1/") == Stage.standby)
+    }
+}
+
+@Suite("Why it is not direct, in words")
+struct PathWordsTests {
+    private typealias Stage = SelectorStage
+    private let home = PathWay.relay(SelectorStage.home)
+
+    private func why(_ stage: SelectorStage, _ milliseconds: Int64) -> WhyNotDirect {
+        stage.selector.whyNotDirect(now: Stage.at(milliseconds))
+    }
+
+    @Test("without an address, with addresses of another family, and while they are being tried")
+    func beginnings() {
+        #expect(why(Stage(home, addresses: []), 0).code == .noAddress)
+        let foreign = PathSelector(addresses: [], unroutable: 2, relays: [], now: Stage.start)
+        #expect(foreign.whyNotDirect(now: Stage.start).code == .noSuchFamily)
+        var stage = Stage(home)
+        #expect(why(stage, 0).code == .checking)
+        _ = stage.look(0)
+        #expect(why(stage, 1).code == .checking)
+        #expect(stage.selector.candidateStates(using: home, now: Stage.at(1)).map(\.state) == [.checking])
+    }
+
+    @Test("no answer names the address, the next try and the port to open")
+    func noAnswer() {
+        var stage = Stage(home)
+        _ = stage.finish(stage.look(0), by: nil, 3_000)
+        let why = why(stage, 4_500)
+        #expect(why.code == .noAnswer)
+        #expect(why.text == "no answer at 10.0.0.1:4000; tried again in 4 s")
+        #expect(why.help?.contains("4000") == true)
+        let candidate = PathCandidate(
+            address: Stage.near, state: .quarantined(.noAnswer), failures: 1, nextTry: Stage.at(8_000))
+        #expect(stage.selector.candidateStates(using: home, now: Stage.at(4_500)) == [candidate])
+    }
+
+    @Test("relays are listed with the one in use first and the standby behind it")
+    func relays() {
+        let stage = Stage(.relay(SelectorStage.standby), relays: 3)
+        let ranked = stage.selector.rankedRelays(using: .relay(Stage.standby), now: Stage.start)
+        #expect(ranked == [Stage.standby, Stage.home, RelayNumber(2)])
+    }
+}
