@@ -45,16 +45,21 @@ let modules: [Target] = [
     module("MewQUIC", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore"]),
     module(
         "MewRelay", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewQUIC", "CQuic", "CQuicShim"]),
+    module("MewLookup", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay"]),
     module(
-        "MewNode", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewRelay"]),
+        "MewNode",
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewRelay",
+            "MewLookup",
+        ]),
     module("MewHost", ["MewBase", "MewWire", "MewSession", "MewLoop", "CSys"]),
     module("MewStore", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "CSQLite"]),
     module("MewAgent", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost"]),
     module(
         "MewDaemon",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewHost", "MewStore",
-            "MewAgent",
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewNode", "MewHost",
+            "MewStore", "MewAgent",
         ]),
     module("MewClient", ["MewBase", "MewIdentity", "MewWire", "MewSession"]),
     .executableTarget(
@@ -112,10 +117,13 @@ let testTargets: [Target] = [
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests("MewRelayTests", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewTestSupport", "CQuic"]),
     tests(
+        "MewLookupTests",
+        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewLookup", "MewSim", "MewTestSupport"]),
+    tests(
         "MewNodeTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewRelay", "MewNode",
-            "MewSim", "MewTestSupport",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewRelay",
+            "MewLookup", "MewNode", "MewSim", "MewTestSupport",
         ]),
     tests("MewHostTests", ["MewBase", "MewWire", "MewSession", "MewLoop", "MewHost", "MewTestSupport"]),
     tests(

@@ -1,5 +1,6 @@
 package import MewBase
 package import MewIdentity
+import MewLookup
 package import MewLoop
 import MewQUIC
 import MewQUICCore
@@ -22,6 +23,8 @@ package final class Node: Dialer, LinkListener, Sendable {
         /// Where this node can be reached besides its addresses, under its own key; the first one is home. Empty for a node
         /// that only dials.
         package var relays: [RelayURL] = []
+        /// Where nodes are looked for whose own relays are not known, or do not answer.
+        package var knownRelays: [RelayURL] = []
         /// Shown to relays that let in only who has it.
         package var relayToken: String?
         package var diagnostics: any DiagnosticSink
@@ -48,15 +51,19 @@ package final class Node: Dialer, LinkListener, Sendable {
     /// Nil for a node that knows no relays.
     private let relays: NodeRelays?
     private let names: CarrierNames
+    private let search: RecordSearch?
+    private let knownRelays: [RelayURL]
     private let offers: [ApplicationProtocol]
     private let entropy: any Entropy
 
     private init(
-        _ endpoint: Endpoint, addresses: [SocketAddress], relays: NodeRelays?, configuration: Configuration,
-        entropy: any Entropy
+        _ endpoint: Endpoint, addresses: [SocketAddress], relays: NodeRelays?, search: RecordSearch?,
+        configuration: Configuration, entropy: any Entropy
     ) {
         node = endpoint.node
         self.relays = relays
+        self.search = search
+        knownRelays = configuration.relays + configuration.knownRelays
         names = relays?.names ?? CarrierNames()
         self.addresses = addresses
         self.endpoint = endpoint
@@ -82,9 +89,10 @@ package final class Node: Dialer, LinkListener, Sendable {
                 NodeRelays(configuration, endpoint: endpoint, connector: $0, entropy: entropy)
             }
             await relays?.listen(at: configuration.relays)
+            let search = connector.map { RecordSearch(connector: $0, loop: loop) }
             return Node(
-                endpoint, addresses: await endpoint.localAddresses, relays: relays, configuration: configuration,
-                entropy: entropy)
+                endpoint, addresses: await endpoint.localAddresses, relays: relays, search: search,
+                configuration: configuration, entropy: entropy)
         } catch {
             throw NodeError(error)
         }
@@ -97,27 +105,31 @@ package final class Node: Dialer, LinkListener, Sendable {
         return nil
     }
 
+    /// Tries everything that is known of the node, and looks for more at the relays that are known: at once when there is
+    /// nothing to try, otherwise when the dial is not over soon.
     package func dial(_ target: DialTarget) async throws(DialError) -> any Link {
         let urls = relayURLs(of: target)
-        guard !target.addresses.isEmpty || !urls.isEmpty else { throw .noRoute }
         let connection = try await connect(target, urls)
         guard let link = await QUICLink.over(connection, names: names, entropy: entropy) else {
             let closure = try? await connection.closed()
             throw .refused(closure.map(LinkClosure.init) ?? .transport("the connection ended at once"))
         }
-        if let relays, !urls.isEmpty {
-            let keeper = PathKeeper(connection: connection, target: target, relays: relays, urls: urls)
-            endpoint.loop.spawn { await keeper.run() }
-        }
+        await keepOnBestPath(connection, link, target, urls)
         return link
     }
 
     private func connect(_ target: DialTarget, _ urls: [RelayURL]) async throws(DialError) -> Connection {
         let protocols = offers.map(\.rawValue)
-        if let relays, !urls.isEmpty {
-            let race = NodeRace(endpoint: endpoint, relays: relays, target: target, urls: urls, protocols: protocols)
+        let asked = Self.unique(urls + knownRelays)
+        if let relays, let search, !asked.isEmpty {
+            let isUnknown = target.addresses.isEmpty && urls.isEmpty
+            let found = search.routes(
+                to: target.node, at: asked, after: isUnknown ? .zero : RecordSearch.patience)
+            let race = NodeRace(
+                endpoint: endpoint, relays: relays, target: target, urls: urls, protocols: protocols, found: found)
             return try await race.connection()
         }
+        guard !target.addresses.isEmpty else { throw .noRoute }
         do throws(DialFailure) {
             return try await endpoint.connect(to: target.node, addresses: target.addresses, protocols: protocols)
         } catch {
@@ -125,14 +137,29 @@ package final class Node: Dialer, LinkListener, Sendable {
         }
     }
 
+    private func keepOnBestPath(
+        _ connection: Connection, _ link: QUICLink, _ target: DialTarget, _ urls: [RelayURL]
+    ) async {
+        guard let relays else { return }
+        var urls = urls
+        // The relay may be one that was found.
+        if case .relay(let url) = await link.status().path, let used = try? RelayURL(url) {
+            urls = Self.unique([used] + urls)
+        }
+        guard !urls.isEmpty else { return }
+        let keeper = PathKeeper(connection: connection, target: target, relays: relays, urls: urls)
+        endpoint.loop.spawn { await keeper.run() }
+    }
+
     /// What is no URL is passed over: it came from somebody's payload or from an older version of our own registry.
     private func relayURLs(of target: DialTarget) -> [RelayURL] {
         guard relays != nil else { return [] }
-        var urls: [RelayURL] = []
-        for text in target.relays {
-            if let url = try? RelayURL(text), !urls.contains(url) { urls.append(url) }
-        }
-        return Array(urls.prefix(NodeRace.maxRelays))
+        return Array(Self.unique(target.relays.compactMap { try? RelayURL($0) }).prefix(NodeRace.maxRelays))
+    }
+
+    private static func unique(_ urls: [RelayURL]) -> [RelayURL] {
+        var seen: Set<RelayURL> = []
+        return urls.filter { seen.insert($0).inserted }
     }
 
     // MARK: - Relays

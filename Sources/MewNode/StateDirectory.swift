@@ -27,9 +27,15 @@ package struct StateDirectory: Sendable {
         package static let clientRecords = "client.json"
         /// Held while `clientRecords` is being changed.
         package static let clientLock = "client.lock"
+        /// Settings of the user's, written by hand. Many programs have a file of this name.
+        package static let configuration = "config.json"
+        /// The last number under which the daemon told where it can be found, in decimal.
+        package static let reach = "reach"
 
         /// Any of them shows that a directory is a state directory already.
-        package static let all = [key, listenerLock, controlSocket, port, database, clientRecords, clientLock]
+        package static let all = [
+            key, listenerLock, controlSocket, port, database, clientRecords, clientLock, reach,
+        ]
     }
 
     package func path(_ name: String) -> String { files.file(name) }

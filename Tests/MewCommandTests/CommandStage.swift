@@ -35,8 +35,8 @@ final class CommandStage: Sendable {
     func run(_ words: [String]) async throws -> Result {
         let (out, err) = (LineCollector(), LineCollector())
         let network = network
-        let runtime = try await Runtime(loop: try EventLoop(name: "mew"), signals: nil) { key, _ in
-            network.endpoint(key.node)
+        let runtime = try await Runtime(loop: try EventLoop(name: "mew"), signals: nil) { options, _ in
+            network.endpoint(options.key.node)
         }
         var program = CommandLineProgram(
             commands: CommandList.all, environment: ["MEW_HOME": home.path], directory: "/", runtime: runtime)

@@ -57,8 +57,8 @@ final class Machine: Sendable {
         let (out, err) = (LineCollector(), LineCollector())
         let loop = try EventLoop(name: "mew")
         let runtime = try await Runtime(loop: loop, signals: nil) {
-            key, runtime async throws(CommandFailure) in
-            try await Self.dialer(key, runtime, offers)
+            options, runtime async throws(CommandFailure) in
+            try await Self.dialer(options.key, runtime, offers)
         }
         var program = CommandLineProgram(
             commands: CommandList.all, environment: ["MEW_HOME": home.path, "HOME": home.path], directory: "/",

@@ -16,6 +16,8 @@ package final class TestRelay: RelayConnector, @unchecked Sendable {
     private var isDown = false
     private var isMute = false
     private var forwardedCount = 0
+    private var kept = TestRelayRecords()
+    private var requestCount = 0
 
     package init() {}
 
@@ -31,6 +33,15 @@ package final class TestRelay: RelayConnector, @unchecked Sendable {
 
     /// The nodes that are connected, in the order in which they came.
     package var nodes: [NodeID] { lock.withLock { _ in clients.compactMap(\.node) } }
+
+    /// Connections that were asked for.
+    package var requests: Int { lock.withLock { _ in requestCount } }
+
+    /// The record of `node` that is kept here; a test may put one there.
+    package subscript(record node: NodeID) -> SignedRecord? {
+        get { lock.withLock { _ in kept[node] } }
+        set { lock.withLock { _ in kept[node] = newValue } }
+    }
 
     /// Ends all connections and takes no new ones, or takes them again.
     package func set(down: Bool) {
@@ -56,6 +67,7 @@ package final class TestRelay: RelayConnector, @unchecked Sendable {
 
     package func connect(to url: RelayURL) async throws(StreamFailure) -> any ByteStream {
         let client: Client? = lock.withLock { _ in
+            requestCount += 1
             guard !isDown else { return nil }
             let client = Client()
             clients.append(client)
@@ -87,7 +99,12 @@ package final class TestRelay: RelayConnector, @unchecked Sendable {
 
     private func upgrade(_ bytes: [UInt8], _ client: Client) {
         client.head += bytes
-        guard case .head(let request, _) = HTTPRequest.parse(client.head) else { return }
+        guard case .head(let request, let byteCount) = HTTPRequest.parse(client.head) else { return }
+        guard request.path == "/relay" else {
+            // A whole request comes in one write here.
+            client.push(kept.answer(request, Array(client.head[byteCount...])))
+            return client.end()
+        }
         let key = request.fields["sec-websocket-key"] ?? ""
         client.push(
             HTTPResponse(

@@ -1,5 +1,6 @@
 package import MewBase
 package import MewIdentity
+package import MewRelay
 package import MewWire
 
 /// What `mew daemon` was asked for.
@@ -12,6 +13,8 @@ package struct DaemonConfiguration: Sendable {
     package var relays: [RelayURL]
     /// For relays that let in only who has it.
     package var relayToken: String?
+    /// Whom relays are believed by; nil for the system's authorities.
+    package var relayTrust: TLSTrust?
     /// How the daemon calls itself, for people.
     package var name: String
     package var version: String
@@ -23,13 +26,15 @@ package struct DaemonConfiguration: Sendable {
     package var environment: [String]
 
     package init(
-        directory: String, bind: [SocketAddress] = [], relays: [RelayURL] = [], relayToken: String? = nil, name: String,
-        version: String, agents: [String] = [], userHome: String, environment: [String]
+        directory: String, bind: [SocketAddress] = [], relays: [RelayURL] = [], relayToken: String? = nil,
+        relayTrust: TLSTrust? = nil, name: String, version: String, agents: [String] = [], userHome: String,
+        environment: [String]
     ) {
         self.directory = directory
         self.bind = bind
         self.relays = relays
         self.relayToken = relayToken
+        self.relayTrust = relayTrust
         self.name = name
         self.version = version
         self.agents = agents

@@ -74,8 +74,9 @@ extension DaemonProgram {
             do throws(NodeError) {
                 node = try await Node.start(
                     nodeConfiguration(secret, attempt, configuration, diagnostics), network: KernelNetwork(),
-                    relays: NetworkRelayConnector(on: loops.network, blocking: loops.files), loop: loops.network,
-                    entropy: entropy)
+                    relays: NetworkRelayConnector(
+                        on: loops.network, blocking: loops.files, trust: configuration.relayTrust),
+                    loop: loops.network, entropy: entropy)
             } catch {
                 guard case .portTaken = error else { throw StartFailure(error) }
                 refusal = error

@@ -1,5 +1,6 @@
 import MewBase
 import MewIdentity
+import MewLookup
 import MewLoop
 import MewQUIC
 import MewQUICCore
@@ -7,13 +8,15 @@ import MewRelay
 import MewWire
 
 /// One dial by all ways at once (DESIGN §6): a handshake with all addresses, and one through each relay, the second relay a
-/// moment later. The first that is complete has the link.
+/// moment later. Ways that turn up meanwhile are tried as well. The first handshake that is complete has the link.
 struct NodeRace: Sendable {
     let endpoint: Endpoint
     let relays: NodeRelays
     let target: DialTarget
     let urls: [RelayURL]
     let protocols: [String]
+    /// More ways to the node, as they are found.
+    let found: AsyncStream<FoundRoutes>
 
     /// The whole dial.
     static let limit: Duration = .seconds(10)
@@ -25,31 +28,59 @@ struct NodeRace: Sendable {
     private enum Lane: Sendable {
         case connected(Connection)
         case failed(DialError)
+        case found(FoundRoutes)
+        /// Nothing more will be found.
+        case searched
         case timeIsUp
+    }
+
+    /// What has been tried, and how many of these lanes still run.
+    private struct Tried {
+        var relays: Set<RelayURL> = []
+        var addresses: Set<SocketAddress> = []
+        var running = 0
+        var mayFindMore = true
     }
 
     func connection() async throws(DialError) -> Connection {
         let outcome = await withTaskGroup(of: Lane.self) { group in
-            var lanes = urls.count
-            if !target.addresses.isEmpty {
-                lanes += 1
-                group.addTask { await direct() }
-            }
-            for (index, url) in urls.enumerated() {
-                group.addTask { await relayed(url, after: Self.headStart * index) }
-            }
+            var tried = Tried()
+            add(FoundRoutes(relays: urls, addresses: target.addresses), to: &group, &tried, apart: Self.headStart)
+            group.addTask { await nextFound() }
             group.addTask {
                 try? await LoopClock(endpoint.loop).sleep(for: Self.limit)
                 return .timeIsUp
             }
-            return await finish(&group, lanes: lanes)
+            return await finish(&group, &tried)
         }
         return try outcome.get()
     }
 
+    /// Starts a lane for each route that has none yet.
+    ///
+    /// - Parameter apart: how long each relay waits for the one before it.
+    private func add(
+        _ routes: FoundRoutes, to group: inout TaskGroup<Lane>, _ tried: inout Tried, apart: Duration
+    ) {
+        let addresses = routes.addresses.filter { tried.addresses.insert($0).inserted }
+        if !addresses.isEmpty {
+            tried.running += 1
+            group.addTask { await direct(addresses) }
+        }
+        for (index, url) in routes.relays.filter({ tried.relays.insert($0).inserted }).enumerated() {
+            tried.running += 1
+            group.addTask { await relayed(url, after: apart * index) }
+        }
+    }
+
+    private func nextFound() async -> Lane {
+        for await routes in found { return .found(routes) }
+        return .searched
+    }
+
     /// The first connection; when there is none, all that was tried.
     private func finish(
-        _ group: inout TaskGroup<Lane>, lanes: Int
+        _ group: inout TaskGroup<Lane>, _ tried: inout Tried
     ) async -> Result<Connection, DialError> {
         var winner: Connection?
         var failures: [DialError] = []
@@ -65,9 +96,15 @@ struct NodeRace: Sendable {
                 isOver = true
             case .failed(let error):
                 failures.append(error)
-                if failures.count == lanes { isOver = true }
+                tried.running -= 1
+            case .found(let routes) where !isOver:
+                add(routes, to: &group, &tried, apart: .zero)
+                group.addTask { await nextFound() }
+            case .found: break
+            case .searched: tried.mayFindMore = false
             case .timeIsUp: isOver = true
             }
+            if tried.running == 0, !tried.mayFindMore { isOver = true }
             if isOver { group.cancelAll() }
         }
         if let winner { return .success(winner) }
@@ -76,13 +113,13 @@ struct NodeRace: Sendable {
 
     // MARK: Lanes
 
-    private func direct() async -> Lane {
+    private func direct(_ addresses: [SocketAddress]) async -> Lane {
         do throws(DialFailure) {
             return .connected(
-                try await endpoint.connect(to: target.node, addresses: target.addresses, protocols: protocols))
+                try await endpoint.connect(to: target.node, addresses: addresses, protocols: protocols))
         } catch {
             guard case .cancelled = error else { return .failed(DialError(error, relays.names)) }
-            return .failed(.unreachable(target.addresses.map { attempt(.direct($0), "no answer in \(seconds) s") }))
+            return .failed(.unreachable(addresses.map { attempt(.direct($0), "no answer in \(seconds) s") }))
         }
     }
 

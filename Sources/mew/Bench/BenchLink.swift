@@ -15,7 +15,7 @@ struct BenchLink: Sendable {
         let loop: EventLoop
 
         init(_ invocation: Invocation) async throws(CommandFailure) {
-            let command = try await ClientCommand.open(invocation.context)
+            let command = try await ClientCommand.open(invocation)
             let target = try await command.daemon(of: invocation)
             dialer = command.environment.dialer
             route = target.record.target(addresses: target.routes.addresses, relays: target.routes.relays)

@@ -10,15 +10,29 @@ struct ClientCommand: Sendable {
     let context: CommandContext
     let store: FileClientStore
     let environment: ClientEnvironment
+    /// Where a node can be looked for of which only the ID is known.
+    let knownRelays: [RelayURL]
 
-    static func open(_ context: CommandContext) async throws(CommandFailure) -> ClientCommand {
-        let directory = try context.stateDirectory()
-        let store = FileClientStore(directory: directory.files, loop: context.runtime.files)
-        let dialer = try await context.runtime.makeDialer(try context.key(), context.runtime)
+    static func open(_ invocation: Invocation) async throws(CommandFailure) -> ClientCommand {
+        let context = invocation.context
+        let store = try store(context)
+        let use = try RelayUse(
+            relays: invocation.arguments.all(Common.relay), token: invocation[Common.relayToken],
+            trust: invocation[Common.relayTrust], in: context)
+        let knownRelays = use.relays + (try await relays(in: store))
+        let options = DialerOptions(
+            key: try context.key(), knownRelays: knownRelays, relayToken: use.token, relayTrust: use.trust)
+        let dialer = try await context.runtime.makeDialer(options, context.runtime)
         let environment = ClientEnvironment(
             dialer: dialer, clock: LoopClock(context.runtime.loop), wallClock: { .now }, entropy: SystemEntropy(),
             store: store, deviceName: HostName.current, app: "mew \(CommandLineProgram.version)", clientKind: .cli)
-        return ClientCommand(context: context, store: store, environment: environment)
+        return ClientCommand(context: context, store: store, environment: environment, knownRelays: knownRelays)
+    }
+
+    /// Those of all daemons of this device: one that is not known by its routes is likely to be at one of them.
+    private static func relays(in store: FileClientStore) async throws(CommandFailure) -> [RelayURL] {
+        let texts = try await records(in: store).registry.daemons.flatMap(\.relays)
+        return texts.compactMap { try? RelayURL($0) }
     }
 
     /// Only the registry; nothing is dialled.
@@ -29,6 +43,10 @@ struct ClientCommand: Sendable {
     // MARK: - Daemons
 
     func records() async throws(CommandFailure) -> ClientRecords {
+        try await Self.records(in: store)
+    }
+
+    private static func records(in store: FileClientStore) async throws(CommandFailure) -> ClientRecords {
         do throws(ClientStoreError) {
             return try await store.records()
         } catch {
@@ -36,13 +54,12 @@ struct ClientCommand: Sendable {
         }
     }
 
-    func daemon(_ text: String) async throws(CommandFailure) -> DaemonRecord {
-        try DaemonSelection(try await records().registry).find(text)
-    }
-
-    /// The daemon that the invocation names, with the routes it names.
+    /// The daemon that the invocation names, with the routes it names. One that this device does not know is dialled by its
+    /// node ID when there is anything to try.
     func daemon(of invocation: Invocation) async throws(CommandFailure) -> Target {
-        let record = try await daemon(try invocation.required(Common.daemon))
+        let text = try invocation.required(Common.daemon)
+        let canSearch = !knownRelays.isEmpty || !invocation.arguments.all(Common.address).isEmpty
+        let record = try DaemonSelection(try await records().registry).find(text, orDial: canSearch)
         return Target(record: record, routes: invocation.routes(to: record.node))
     }
 

@@ -10,9 +10,13 @@ struct DaemonSelection {
         self.registry = registry
     }
 
-    func find(_ text: String) throws(CommandFailure) -> DaemonRecord {
+    /// - Parameter canSearch: a whole node ID that is not known here makes a record of its own, which nobody keeps.
+    func find(_ text: String, orDial canSearch: Bool = false) throws(CommandFailure) -> DaemonRecord {
         if let named = registry.named(text) { return named }
-        if let node = try? NodeID(text: text), let known = registry[node] { return known }
+        if let node = try? NodeID(text: text) {
+            if let known = registry[node] { return known }
+            if canSearch { return DaemonRecord(node: node, name: String(node.z32.prefix(8)), addedAt: .now) }
+        }
         let selection = Selection(elements: registry.daemons, noun: "daemon") { $0.node.z32 }
         switch selection.find(text) {
         case .found(let daemon): return daemon

@@ -5,14 +5,28 @@ import MewNode
 import MewRelay
 import MewWire
 
+/// What a command dials with.
+struct DialerOptions: Sendable {
+    let key: SecretKey
+    /// Where nodes are looked for whose own relays are not known, or do not answer.
+    var knownRelays: [RelayURL] = []
+    /// Shown to relays that want one.
+    var relayToken: String?
+    /// Whom relays are believed by; nil for the system's authorities.
+    var relayTrust: TLSTrust?
+}
+
 /// The dialler of this process: UDP sockets of its own on free ports, under the node's key. Several processes of one state
 /// directory dial side by side (DESIGN §4).
-func makeNodeDialer(key: SecretKey, runtime: Runtime) async throws(CommandFailure) -> any Dialer {
+func makeNodeDialer(options: DialerOptions, runtime: Runtime) async throws(CommandFailure) -> any Dialer {
+    var configuration = Node.Configuration(secret: options.key, accepts: [])
+    configuration.knownRelays = options.knownRelays
+    configuration.relayToken = options.relayToken
     do throws(NodeError) {
         let node = try await Node.start(
-            Node.Configuration(secret: key, accepts: []), network: KernelNetwork(),
-            relays: NetworkRelayConnector(on: runtime.loop, blocking: runtime.files), loop: runtime.loop,
-            entropy: SystemEntropy())
+            configuration, network: KernelNetwork(),
+            relays: NetworkRelayConnector(on: runtime.loop, blocking: runtime.files, trust: options.relayTrust),
+            loop: runtime.loop, entropy: SystemEntropy())
         runtime.atEnd { await node.stop() }
         return node
     } catch {

@@ -20,7 +20,7 @@ extension Command {
         examples: ["mew add 'mew001:{…}' --name desk", "mew add NODEID --addr 192.0.2.7:4433"]
     ) { invocation async throws(CommandFailure) in
         let payload = try parse(invocation.arguments.all(payload).joined(separator: " "))
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let record = DaemonRecord(
             node: payload.node, name: invocation[name] ?? payload.name ?? "", addresses: payload.addresses,
             relays: payload.relays, token: payload.token?.revealed, addedAt: .now)

@@ -38,7 +38,7 @@ extension Command {
                 .badInput, "the question cannot be shown here, because there is no terminal",
                 hint: "Give the handle that was printed with the question, and the answer.")
         }
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
         return try await command.connected(to: target) { daemon async throws(CommandFailure) in
             try await AnswerRun(daemon, handle).run(words)

@@ -6,7 +6,7 @@ extension Command {
         "cancel", "cancel the running turn of a session",
         positionals: [Common.daemon.required, Common.session.required], options: Common.routes
     ) { invocation async throws(CommandFailure) in
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
         let wanted = try invocation.required(Common.session)
         try await command.connected(to: target) { daemon async throws(CommandFailure) in

@@ -64,7 +64,7 @@ extension Command {
             name, summary, positionals: [Common.daemon.required, Common.session.required] + words,
             options: options + Common.routes
         ) { invocation async throws(CommandFailure) in
-            let command = try await ClientCommand.open(invocation.context)
+            let command = try await ClientCommand.open(invocation)
             let target = try await command.daemon(of: invocation)
             let text = try invocation.required(Common.session)
             try await command.connected(to: target) { daemon async throws(CommandFailure) in

@@ -12,7 +12,12 @@ enum Common {
         "addr", "IP:PORT", "try this address of the daemon first", read: Readers.socketAddress("--addr"))
     static let relay = Option<RelayURL>(
         "relay", "URL", "try this relay of the daemon first", read: Readers.relayURL("--relay"))
+    static let relayToken = Option<String>(
+        "relay-token", "TEXT", "what relays that want a token are shown", read: Readers.text("--relay-token"))
+    static let relayTrust = Option<String>(
+        "relay-trust", "FILE", "believe relays certified by these authorities (PEM), not the system's",
+        read: Readers.text("--relay-trust"))
 
     /// Of every command that dials.
-    static let routes = [address.repeated, relay.repeated]
+    static let routes = [address.repeated, relay.repeated, relayToken.spec, relayTrust.spec]
 }

@@ -26,7 +26,8 @@ extension Command {
     static let daemon = Command(
         "daemon", "serve the agents of this machine until a signal",
         options: [
-            bind.repeated, homeRelay.repeated, name.spec, agent.repeated, backIn.spec, logJSON.spec, logLevel.spec,
+            bind.repeated, homeRelay.repeated, Common.relayToken.spec, Common.relayTrust.spec, name.spec,
+            agent.repeated, backIn.spec, logJSON.spec, logLevel.spec,
         ],
         details: [
             "Admits only devices that were let in with 'mew pair'. Prints 'mew-node-id:ID' when it is ready. SIGTERM ends it in "
@@ -47,6 +48,8 @@ extension Command {
         var options = DaemonOptions()
         options.bind = invocation.arguments.all(bind)
         options.relays = invocation.arguments.all(homeRelay)
+        options.relayToken = invocation[Common.relayToken]
+        options.relayTrust = invocation[Common.relayTrust]
         options.name = invocation[name]
         options.agents = invocation.arguments.all(agent)
         options.backIn = invocation[backIn].map { .seconds($0) }

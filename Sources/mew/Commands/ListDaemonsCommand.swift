@@ -10,7 +10,7 @@ extension Command {
             "Dials each of them, up to eight at a time. Liveness is the last proof, shown with its age."
         ]
     ) { invocation async throws(CommandFailure) in
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let daemons = try await command.records().registry.daemons
         let states = await probe(daemons, command)
         // What was learnt meanwhile: versions, proofs.

@@ -61,7 +61,7 @@ extension Command {
     ) -> Command {
         Command(name, summary, positionals: [Common.daemon.required], options: Common.routes) {
             invocation async throws(CommandFailure) in
-            let command = try await ClientCommand.open(invocation.context)
+            let command = try await ClientCommand.open(invocation)
             let target = try await command.daemon(of: invocation)
             let items = try await command.connected(to: target) { session async throws(CommandFailure) in
                 try await session.attempt("list the \(name) of \(session.name)") { () async throws(ClientError) in

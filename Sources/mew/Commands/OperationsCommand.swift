@@ -18,7 +18,7 @@ extension Command {
         ],
         examples: ["mew ops", "mew ops desk 1 --check"]
     ) { invocation async throws(CommandFailure) in
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let records = try await command.records()
         guard let text = invocation[Common.daemon] else {
             guard !invocation[check], !invocation[drop] else {

@@ -12,7 +12,7 @@ extension Command {
         positionals: [Common.daemon.required], options: [count.spec] + Common.routes,
         examples: ["mew ping desk -c 3"]
     ) { invocation async throws(CommandFailure) in
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
         let count = invocation[count] ?? 4
         try await command.connected(to: target) { session async throws(CommandFailure) in

@@ -24,7 +24,7 @@ extension Command {
         let text = invocation.arguments.all(text).joined(separator: " ")
         // Refused before a session is made for it.
         guard !text.trimmed.isEmpty else { throw CommandFailure(.badInput, "TEXT must not be empty") }
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
         let permit = invocation[permit].flatMap(QuestionDesk.Permit.init(rawValue:)) ?? .ask
         let wanted = invocation[session]

@@ -9,7 +9,7 @@ extension Command {
         "sessions", "list the sessions of a daemon, those that need you first",
         positionals: [Common.daemon.required], options: [all.spec] + Common.routes
     ) { invocation async throws(CommandFailure) in
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
         let sessions = try await command.connected(to: target) { session async throws(CommandFailure) in
             try await session.sessions()
@@ -80,7 +80,7 @@ extension Command {
         "new", "start a session on a daemon", positionals: [Common.daemon.required],
         options: [cwd.spec, agent.spec] + Common.routes
     ) { invocation async throws(CommandFailure) in
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
         let (cwd, agent) = (invocation[cwd], invocation[agent])
         let id = try await command.connected(to: target) { session async throws(CommandFailure) in

@@ -19,7 +19,7 @@ extension Command {
         guard model != nil || mode != nil else {
             throw CommandFailure(.badInput, "'mew set' was given nothing to set", hint: "Give --model or --mode.")
         }
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
         let text = try invocation.required(Common.session)
         try await command.connected(to: target) { daemon async throws(CommandFailure) in

@@ -11,7 +11,7 @@ extension Command {
         positionals: [Common.daemon.optional], options: Common.routes
     ) { invocation async throws(CommandFailure) in
         guard invocation[Common.daemon] != nil else { return try await own(invocation.context) }
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
         try await command.connected(to: target) { session async throws(CommandFailure) in
             // One round trip, so that there is a time to show.

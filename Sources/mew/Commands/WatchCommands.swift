@@ -10,7 +10,7 @@ extension Command {
             "Stays until Ctrl-C, and comes back by itself after a loss; nothing is shown twice and nothing is left out."
         ]
     ) { invocation async throws(CommandFailure) in
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
         let wanted = invocation[Common.session]
         return try await command.connected(to: target) { daemon async throws(CommandFailure) in
@@ -38,7 +38,7 @@ extension Command {
         "history", "print what was said in a session",
         positionals: [Common.daemon.required, Common.session.required], options: [after.spec] + Common.routes
     ) { invocation async throws(CommandFailure) in
-        let command = try await ClientCommand.open(invocation.context)
+        let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
         let wanted = try invocation.required(Common.session)
         let after = invocation[after].map { SequenceNumber(UInt64($0)) }

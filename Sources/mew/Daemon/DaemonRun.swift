@@ -14,7 +14,11 @@ import MewWire
 /// What the command line can say about a daemon.
 struct DaemonOptions: Sendable {
     var bind: [SocketAddress] = []
+    /// Empty for those of `config.json`.
     var relays: [RelayURL] = []
+    var relayToken: String?
+    /// A file.
+    var relayTrust: String?
     var name: String?
     var agents: [String] = []
     /// When something starts it again after SIGTERM; nil when nobody promised that.
@@ -88,6 +92,7 @@ struct DaemonRun: Sendable {
             minimum: options.level, format: options.logsJSON ? .json : .human, wall: SystemWallClock(),
             loop: context.runtime.files
         ) { errors.write($0) }
+        let configuration = try configuration()
         do throws(StartFailure) {
             return try await DaemonProgram.start(configuration, on: loops, diagnostics: log)
         } catch {
@@ -95,10 +100,12 @@ struct DaemonRun: Sendable {
         }
     }
 
-    private var configuration: DaemonConfiguration {
-        DaemonConfiguration(
-            directory: context.home, bind: options.bind, relays: options.relays,
-            name: options.name?.printableName ?? HostName.current,
+    private func configuration() throws(CommandFailure) -> DaemonConfiguration {
+        let use = try RelayUse(
+            relays: options.relays, token: options.relayToken, trust: options.relayTrust, in: context)
+        return DaemonConfiguration(
+            directory: context.home, bind: options.bind, relays: use.relays, relayToken: use.token,
+            relayTrust: use.trust, name: options.name?.printableName ?? HostName.current,
             version: CommandLineProgram.version, agents: options.agents, userHome: Self.userHome,
             environment: Self.environment)
     }

@@ -1,4 +1,3 @@
-import MewIdentity
 import MewLoop
 import MewWire
 import Synchronization
@@ -11,13 +10,13 @@ struct Runtime: Sendable {
     let input: StandardInput
     let signals: Signals
     /// Makes the dialler at its first use: most commands that fail need none.
-    let makeDialer: @Sendable (SecretKey, Runtime) async throws(CommandFailure) -> any Dialer
+    let makeDialer: @Sendable (DialerOptions, Runtime) async throws(CommandFailure) -> any Dialer
     private let ending = Ending()
 
     /// - Parameter source: made before any thread existed; nil takes no signals, for tests.
     init(
         loop: EventLoop, signals source: SignalSource?,
-        makeDialer: @escaping @Sendable (SecretKey, Runtime) async throws(CommandFailure) -> any Dialer
+        makeDialer: @escaping @Sendable (DialerOptions, Runtime) async throws(CommandFailure) -> any Dialer
     ) async throws(SystemError) {
         self.loop = loop
         files = try BlockingLoop(name: "mew-files")

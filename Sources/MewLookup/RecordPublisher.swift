@@ -1,0 +1,123 @@
+package import MewBase
+package import MewIdentity
+package import MewLoop
+package import MewRelay
+package import MewWire
+
+/// Keeps the signed record of this node at its relays: relay URLs only, because addresses would tell everybody who knows the
+/// node ID where the machine is (DESIGN §7).
+///
+/// Pinned to the loop it is given; `stop` ends what is under way.
+package actor RecordPublisher {
+    package nonisolated let unownedExecutor: UnownedSerialExecutor
+    private nonisolated let loop: any Loop
+    private let secret: SecretKey
+    private let service: RecordService
+    private let nextTimestamp: @Sendable () async -> UInt64
+    private let diagnostics: any DiagnosticSink
+
+    private var plan: PublicationPlan
+    private var relays: [RelayURL]?
+    private var record: SignedRecord?
+    private var timer: LoopTimer?
+    private var tasks: [UInt64: Task<Void, Never>] = [:]
+    private var lastTask: UInt64 = 0
+    private var isStopped = false
+
+    /// - Parameters:
+    ///   - places: the relays at which it is published.
+    ///   - nextTimestamp: larger than every one before, also those of earlier processes (spec/iroh-wire.md §5.3).
+    package init(
+        secret: SecretKey, places: [RelayURL], connector: any RelayConnector, loop: any Loop,
+        diagnostics: any DiagnosticSink, nextTimestamp: @escaping @Sendable () async -> UInt64
+    ) {
+        self.secret = secret
+        self.loop = loop
+        self.diagnostics = diagnostics
+        self.nextTimestamp = nextTimestamp
+        unownedExecutor = loop.asUnownedSerialExecutor()
+        service = RecordService(connector: connector, loop: loop)
+        plan = PublicationPlan(places)
+    }
+
+    package var states: [RelayURL: PublicationPlan.State] { plan.states }
+
+    /// The node is at `relays` from now on, home first.
+    package func publish(_ relays: [RelayURL]) {
+        guard relays != self.relays, !isStopped else { return }
+        self.relays = relays
+        start { await self.sign(relays) }
+    }
+
+    private func sign(_ relays: [RelayURL]) async {
+        let timestamp = await nextTimestamp()
+        // Something newer may have come meanwhile, with a timestamp of its own.
+        guard relays == self.relays, !isStopped else { return }
+        record = SignedRecord(AddressRecord(relays: relays), timestamp: timestamp, secret: secret)
+        plan.changed(now: loop.now)
+        work()
+    }
+
+    /// There is a new connection to that relay.
+    package func connected(to url: RelayURL) {
+        plan.connected(url, now: loop.now)
+        work()
+    }
+
+    package func stop() {
+        isStopped = true
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        for task in tasks.values { task.cancel() }
+    }
+
+    // MARK: - Work
+
+    private func work() {
+        guard !isStopped, let record else { return }
+        for url in plan.take(now: loop.now) { start { await self.publish(record, at: url) } }
+        rearm()
+    }
+
+    private func publish(_ record: SignedRecord, at url: RelayURL) async {
+        var failure: LookupFailure?
+        do throws(LookupFailure) {
+            try await service.publish(record, at: url)
+        } catch {
+            failure = error
+        }
+        guard !isStopped else { return }
+        plan.ended(url, failure, now: loop.now)
+        report(url, failure)
+        work()
+    }
+
+    private func rearm() {
+        if let timer { loop.cancel(timer) }
+        timer = plan.nextDeadline.map { deadline in
+            loop.schedule(at: deadline) { self.assumeIsolated { $0.work() } }
+        }
+    }
+
+    private func start(_ body: @escaping @Sendable () async -> Void) {
+        lastTask += 1
+        let number = lastTask
+        tasks[number] = loop.spawn {
+            await body()
+            await self.finished(number)
+        }
+    }
+
+    private func finished(_ number: UInt64) { tasks[number] = nil }
+
+    private func report(_ url: RelayURL, _ failure: LookupFailure?) {
+        diagnostics.record(ifWanted: failure == nil ? .debug : .warning) {
+            guard let failure else {
+                return Diagnostic(.debug, "lookup", "record_published", "published at \(url) where this node is")
+            }
+            return Diagnostic(
+                .warning, "lookup", "record_not_published",
+                "could not publish at \(url) where this node is: \(failure)")
+        }
+    }
+}
