@@ -46,6 +46,11 @@ final class ConnectionDriver {
     /// Paths being checked, with the outcome once it is known.
     var migrations: [CorePath: Bool?] = [:]
     private var datagramsLeft: [[UInt8]] = []
+    /// Nil unless the peer knows path messages.
+    var talk: ConnectionTalk?
+    /// Calls of the listener that nobody has taken yet.
+    var calls: [PeerCall] = []
+    let callWaiters = WaitList()
 
     private(set) var isEstablished = false
     private(set) var closure: QUICClosure?
@@ -90,7 +95,10 @@ final class ConnectionDriver {
             let packet = UnsafeRawBufferPointer(rebasing: packets[start..<min(start + segmentSize, packets.count)])
             if core.receive(packet, on: path, ecn: ecn, now: now) { isProof = true }
         }
-        if isProof { proven(arrival) }
+        if isProof {
+            proven(arrival)
+            if talk != nil { heard(packets) }
+        }
         takeEvents()
         touched()
     }
@@ -106,6 +114,7 @@ final class ConnectionDriver {
     func expire(now: Instant) {
         core?.expire(now: now)
         takeEvents()
+        if talk != nil { tendTalk(now: now) }
         touched()
     }
 
@@ -125,7 +134,8 @@ final class ConnectionDriver {
             outlets.commit(outgoing, in: memory, expected: expected, to: actual)
         }
         takeEvents()
-        return self.core?.deadline ?? .distantFuture
+        guard let core = self.core else { return .distantFuture }
+        return talk.map { min(core.deadline, $0.deadline) } ?? core.deadline
     }
 
     /// Something may have to be sent: the endpoint flushes us at the end of the turn.
@@ -204,6 +214,7 @@ final class ConnectionDriver {
         isEstablished = true
         peer = core.peer
         applicationProtocol = core.applicationProtocol
+        beginTalk(core)
         endpoint?.established(self)
         waiters.resumeAll()
     }
@@ -220,6 +231,7 @@ final class ConnectionDriver {
         lastStatus = status(of: core)
         self.closure = closure
         while let datagram = core.takeDatagram() { datagramsLeft.append(datagram) }
+        endTalk()
         endpoint?.ended(self, closure: closure, ids: issued, words: core.farewell.map { LastWords($0) })
         self.core = nil
         endpoint = nil

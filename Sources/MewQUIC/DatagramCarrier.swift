@@ -8,6 +8,9 @@ package protocol DatagramCarrier: AnyObject {
     /// valid only within the call.
     var onReceive: ((UnsafeRawBufferPointer, UInt64) -> Void)? { get set }
 
+    /// Called when the carrier works again after it did not: what was sent meanwhile is lost.
+    var onReturn: (() -> Void)? { get set }
+
     /// Sends one packet to `peer`, or drops it: larger than the carrier takes, no room, no such peer.
     func send(_ packet: UnsafeRawBufferPointer, to peer: UInt64)
 

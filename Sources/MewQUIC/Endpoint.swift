@@ -111,6 +111,10 @@ package struct EndpointCounters: Sendable, Equatable {
     package var resetsSent: UInt64 = 0
     package var resetsAccepted: UInt64 = 0
     package var strangersRefused: UInt64 = 0
+    package var callsSent: UInt64 = 0
+    /// That a peer wrote, and that were not for us.
+    package var pathMessagesHeard: UInt64 = 0
+    package var pathMessagesIgnored: UInt64 = 0
 }
 
 /// How full an endpoint's tables are.

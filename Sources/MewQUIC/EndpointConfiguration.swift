@@ -14,6 +14,9 @@ package struct EndpointConfiguration: Sendable {
     /// Application protocols to accept, best first; empty for an endpoint that only dials.
     package var acceptedProtocols: [String]
 
+    /// Application protocols whose speakers know path messages (ARCHITECTURE.md); others are sent none.
+    package var pathMessageProtocols: Set<String> = []
+
     package var transport = TransportConfiguration()
     package var admission = AdmissionLimits()
     package var diagnostics: any DiagnosticSink = NoDiagnostics()

@@ -73,8 +73,7 @@ extension EndpointDriver {
             scheduleTurn()
         case .foreignVersion(let destination, let source):
             answerVersion(packet, destination: destination, source: source, to: arrival)
-        case .stun:
-            if case .direct(let address) = arrival.route { onStun?(packet, address) }
+        case .stun: stun(packet, from: arrival)
         case .noise: counters.noise += 1
         }
     }

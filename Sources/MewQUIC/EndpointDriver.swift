@@ -1,5 +1,6 @@
 internal import MewBase
 internal import MewLoop
+internal import MewPath
 internal import MewQUICCore
 
 /// An endpoint within the turns of its loop: takes what the sockets received to the connections, and flushes at the end of
@@ -39,6 +40,10 @@ final class EndpointDriver {
     /// Dials under way, by number: slots may have a new owner before a dial that failed goes on.
     var dials: [UInt64: Dial] = [:]
     var lastDial: UInt64 = 0
+    /// Connections with whose peers we exchange path messages, by the tag these write.
+    var talks: [LinkTag: ConnectionSlot] = [:]
+    /// What our calls say.
+    var presence = Presence()
     private(set) var isClosing = false
 
     /// Packets that start with a byte below 4: STUN (RFC 9443). Called in the turn; the bytes are valid within the call.
@@ -83,6 +88,7 @@ final class EndpointDriver {
     func attach(_ carrier: any DatagramCarrier) -> CarrierID {
         let id = outlets.add(carrier)
         carrier.onReceive = { [self] packet, peer in received(packet, through: id, from: peer) }
+        carrier.onReturn = { [self] in carrierReturned(id) }
         return id
     }
 

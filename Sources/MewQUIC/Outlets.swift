@@ -36,6 +36,7 @@ final class Outlets {
 
     func remove(_ id: CarrierID) {
         carriers[id]?.onReceive = nil
+        carriers[id]?.onReturn = nil
         carriers[id] = nil
     }
 
@@ -109,7 +110,7 @@ final class Outlets {
         guard !isClosed else { return }
         isClosed = true
         for socket in sockets { socket.close() }
-        for id in carriers.keys { carriers[id]?.onReceive = nil }
+        for carrier in carriers.values { (carrier.onReceive, carrier.onReturn) = (nil, nil) }
         carriers.removeAll()
     }
 }

@@ -87,6 +87,9 @@ struct RouteTable {
         paths[index].outlets = [winner]
     }
 
+    /// Where the peer was, the last one first.
+    var arrivals: [Outlet] { paths.reversed().flatMap(\.outlets) }
+
     /// Dialler only: a new path, for a migration.
     mutating func addPath(_ outlet: Outlet) -> CorePath {
         precondition(isDialler, "a listener's paths come from its packets")

@@ -73,6 +73,12 @@ extension ConnectionCore {
         return peerIDs.token(for: current.pointee)
     }
 
+    /// The peer's connection ID on the present path.
+    package var presentPeerID: [UInt8] {
+        guard let current = ngtcp2_conn_get_dcid(connection) else { return [] }
+        return withUnsafeBytes(of: current.pointee.data) { Array($0.prefix(current.pointee.datalen)) }
+    }
+
     /// The endpoint has seen the peer's reset: the connection is over and says nothing more.
     package func peerSentReset() {
         end(.reset)

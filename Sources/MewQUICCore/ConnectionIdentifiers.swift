@@ -13,6 +13,9 @@ package struct LocalConnectionID: Hashable, Sendable {
         self.value = value
     }
 
+    /// As they stand in packets.
+    package var bytes: [UInt8] { withUnsafeBytes(of: value) { Array($0) } }
+
     init(random entropy: some Entropy) {
         value = entropy.uint64()
     }

@@ -8,11 +8,13 @@ package final class RelayCarrier: DatagramCarrier {
         self.leg = leg
     }
 
-    package var onReceive: ((UnsafeRawBufferPointer, UInt64) -> Void)? {
-        didSet {
-            let receiver = LegReceiver(deliver: onReceive)
-            leg.assumeIsolated { $0.receiver = receiver }
-        }
+    package var onReceive: ((UnsafeRawBufferPointer, UInt64) -> Void)? { didSet { update() } }
+
+    package var onReturn: (() -> Void)? { didSet { update() } }
+
+    private func update() {
+        let receiver = LegReceiver(deliver: onReceive, returned: onReturn)
+        leg.assumeIsolated { $0.receiver = receiver }
     }
 
     package func send(_ packet: UnsafeRawBufferPointer, to peer: UInt64) {
@@ -25,12 +27,13 @@ package final class RelayCarrier: DatagramCarrier {
     }
 }
 
-/// Where a leg's packets go.
+/// Where a leg's packets go, and who hears that it works again.
 ///
 /// `@unchecked Sendable`: set and called on the leg's loop only, which is the endpoint's as well; the compiler cannot know that
 /// two actors share an executor.
 struct LegReceiver: @unchecked Sendable {
     let deliver: ((UnsafeRawBufferPointer, UInt64) -> Void)?
+    let returned: (() -> Void)?
 }
 
 /// Packets of one size back to back, the last one may be shorter; valid within the call they are passed in.

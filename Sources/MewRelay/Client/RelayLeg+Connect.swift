@@ -50,6 +50,8 @@ extension RelayLeg {
         pings = PingClock(asking: entropy.uint64())
         report(.info, "relay_connected", "the relay \(url) forwards for us")
         waiters.resumeAll()
+        if wasConnected { receiver?.returned?() }
+        wasConnected = true
     }
 
     // MARK: - Reading

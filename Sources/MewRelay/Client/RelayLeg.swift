@@ -42,6 +42,8 @@ package actor RelayLeg {
     /// Of the connection that is up.
     var pings: PingClock?
     var firstPong: Instant?
+    /// It has worked before: who uses it has to hear that it does again.
+    var wasConnected = false
     /// When a relay that said it restarts wants us back.
     var restartDelay: Duration?
     private var backOff = LegBackOff()

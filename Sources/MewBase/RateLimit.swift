@@ -1,5 +1,3 @@
-package import MewBase
-
 /// A token bucket: at most `burst` at once and `perSecond` in the long run.
 package struct RateLimit: Sendable {
     private let burst: Double

@@ -1,0 +1,122 @@
+package import MewBase
+internal import MewIdentity
+
+/// A STUN message (RFC 8489 §5) that ends in MESSAGE-INTEGRITY-SHA256 and FINGERPRINT, the only kind we send or read.
+///
+///     type (2) | length (2) | 21 12 a4 42 | transaction (12) | attributes: type (2) | length (2) | value | 0…3 zeros
+///
+/// Numbers are big endian; the length counts the attributes with their padding.
+struct StunMessage: Hashable {
+    enum Class: UInt16, CaseIterable {
+        case request = 0x000
+        case indication = 0x010
+        case success = 0x100
+        case failure = 0x110
+    }
+
+    struct Attribute: Hashable {
+        let type: UInt16
+        let value: [UInt8]
+    }
+
+    /// At most 0x0ff: larger ones would not begin with a byte that says "STUN" beside QUIC (RFC 7983 §5).
+    let method: UInt16
+    let messageClass: Class
+    let transaction: TransactionID
+    /// Those that the integrity covers, in their order.
+    var attributes: [Attribute] = []
+
+    static let cookie: UInt32 = 0x2112_a442
+    static let headerBytes = 20
+    /// Our packets fit every path (RFC 9000 §14), through relays as well.
+    static let maxBytes = 1_200
+
+    /// The first attribute of that type: later ones of the same type are ignored (RFC 8489 §14), unless theirs is a list.
+    func value(_ type: UInt16) -> [UInt8]? { attributes.first { $0.type == type }?.value }
+
+    func values(_ type: UInt16) -> [[UInt8]] { attributes.filter { $0.type == type }.map(\.value) }
+
+    // MARK: - Type
+
+    /// The bits of the class stand between those of the method (RFC 8489 §5, figure 3).
+    static func type(method: UInt16, _ messageClass: Class) -> UInt16 {
+        (method & 0xf80) << 2 | (method & 0x70) << 1 | method & 0xf | messageClass.rawValue
+    }
+
+    static func method(of type: UInt16) -> UInt16 { (type & 0x3e00) >> 2 | (type & 0xe0) >> 1 | type & 0xf }
+
+    // MARK: - Writing
+
+    func encoded(key: [UInt8]) -> [UInt8] {
+        var bytes = Self.be16(Self.type(method: method, messageClass)) + [0, 0] + Self.be32(Self.cookie)
+        bytes += transaction.bytes
+        for attribute in attributes { Self.append(attribute.type, attribute.value, to: &bytes) }
+        // "the Length field in the STUN header [points] to the end of the MESSAGE-INTEGRITY-SHA256 attribute" (§14.6).
+        Self.setLength(bytes.count - Self.headerBytes + 4 + StunAttribute.integrityBytes, in: &bytes)
+        Self.append(StunAttribute.messageIntegritySHA256, HMACSHA256.tag(of: bytes, key: key), to: &bytes)
+        Self.setLength(bytes.count - Self.headerBytes + 8, in: &bytes)
+        Self.append(
+            StunAttribute.fingerprint, Self.be32(CRC32.checksum(bytes) ^ StunAttribute.fingerprintMask), to: &bytes)
+        return bytes
+    }
+
+    /// Bytes of the whole message with `attributes` as they are.
+    var encodedBytes: Int {
+        attributes.reduce(Self.headerBytes + 4 + StunAttribute.integrityBytes + 8) { sum, attribute in
+            sum + 4 + (attribute.value.count + 3) & ~3
+        }
+    }
+
+    private static func append(_ type: UInt16, _ value: [UInt8], to bytes: inout [UInt8]) {
+        bytes += be16(type) + be16(UInt16(value.count)) + value
+        bytes += [UInt8](repeating: 0, count: (4 - value.count % 4) % 4)
+    }
+
+    private static func setLength(_ length: Int, in bytes: inout [UInt8]) {
+        bytes[2] = UInt8(length >> 8)
+        bytes[3] = UInt8(length & 0xff)
+    }
+
+    static func be16(_ value: UInt16) -> [UInt8] { [UInt8(value >> 8), UInt8(truncatingIfNeeded: value)] }
+
+    static func be32(_ value: UInt32) -> [UInt8] {
+        be16(UInt16(value >> 16)) + be16(UInt16(truncatingIfNeeded: value))
+    }
+}
+
+/// Attribute types of RFC 8489 §18.3.
+enum StunAttribute {
+    static let messageIntegritySHA256: UInt16 = 0x001c
+    static let xorMappedAddress: UInt16 = 0x0020
+    static let fingerprint: UInt16 = 0x8028
+
+    static let integrityBytes = 32
+    /// RFC 8489 §14.7.
+    static let fingerprintMask: UInt32 = 0x5354_554e
+
+    /// "Attributes with type values between 0x0000 and 0x7FFF are comprehension-required" (§14).
+    static func isRequired(_ type: UInt16) -> Bool { type < 0x8000 }
+}
+
+/// Pairs an answer with its request: 96 random bits (RFC 8489 §5).
+package struct TransactionID: Hashable, Sendable {
+    private let high: UInt64
+    private let low: UInt32
+
+    static let byteCount = 12
+
+    package init(random entropy: some Entropy) {
+        high = entropy.uint64()
+        low = UInt32(truncatingIfNeeded: entropy.uint64())
+    }
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        high = bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        low = bytes.dropFirst(8).prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// Most significant byte first.
+    var bytes: [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: high >> (56 - 8 * $0)) } + StunMessage.be32(low)
+    }
+}

@@ -1,0 +1,162 @@
+internal import MewBase
+internal import MewLoop
+internal import MewPath
+internal import MewQUICCore
+
+// Path messages: what is said beside QUIC, on any way (ARCHITECTURE.md, "Path messages").
+
+extension ConnectionDriver {
+    /// On both sides when the handshake is complete: the listener has no keying material after `authorize`.
+    func beginTalk(_ core: ConnectionCore) {
+        guard let endpoint, let name = core.applicationProtocol,
+            endpoint.configuration.pathMessageProtocols.contains(name),
+            let secret = core.export(label: PathKeys.exporterLabel, byteCount: PathKeys.exportedBytes)
+        else { return }
+        let keys = PathKeys(secret: secret, isDialler: role == .client)
+        talk = ConnectionTalk(keys)
+        endpoint.talks[keys.receiveTag] = slot
+    }
+
+    func endTalk() {
+        guard let talk else { return }
+        endpoint?.talks[talk.talk.keys.receiveTag] = nil
+        self.talk = nil
+        calls = []
+    }
+
+    // MARK: - Hearing
+
+    /// Something that bears our tag. False when the peer did not write it.
+    func heard(message bytes: [UInt8], from arrival: Outlet, now: Instant) -> Bool {
+        // Strangers are told nothing.
+        guard let core, core.isAuthorized, talk != nil else { return false }
+        var source: SocketAddress?
+        if case .direct(let address) = arrival.route { source = address }
+        guard let heard = talk?.talk.hear(bytes, from: source, now: now) else { return false }
+        talk?.noteWay(arrival)
+        switch heard {
+        case .question(let answer): endpoint?.send(answer, by: arrival)
+        case .call(let call, let isNew, let answer):
+            endpoint?.send(answer, by: arrival)
+            if role == .client, isNew { called(call, core, from: arrival.route) }
+        case .answer(let question, _, _): answered(question, by: arrival.route, now: now)
+        }
+        return true
+    }
+
+    private func answered(_ question: PathTalk.Question, by route: Route, now: Instant) {
+        switch question {
+        case .probe: talk?.announcements.answered(route)
+        case .call: talk?.schedule.answered(now: now)
+        }
+        touched()
+    }
+
+    /// Unread calls kept; the latest say it all.
+    private static let maxCalls = 4
+
+    private func called(_ call: Call, _ core: ConnectionCore, from route: Route) {
+        let present = talk?.talk.keys.mark(ofPeers: core.presentPeerID)
+        if calls.count >= Self.maxCalls { calls.removeFirst() }
+        calls.append(PeerCall(call: call, isUnheard: call.unheard != nil && call.unheard == present, route: route))
+        waiters.resumeAll(callWaiters)
+    }
+
+    /// Genuine packets of the peer, all for one connection ID.
+    func heard(_ packets: UnsafeRawBufferPointer) {
+        talk?.silentSince = nil
+        if talk?.schedule.isQuiet == false { talk?.schedule.heard() }
+        guard role == .server, let id = PacketHead.shortID(packets) else { return }
+        talk?.heardID = id
+    }
+
+    // MARK: - Saying
+
+    /// A timer of the connection has fired.
+    func tendTalk(now: Instant) {
+        guard let core else { return }
+        for way in talk?.announcements.due(now: now) ?? [] { probe(way, now: now) }
+        guard role == .server, core.isAuthorized, core.closure == nil else { return }
+        if core.statistics.bytesInFlight == 0 {
+            talk?.silentSince = nil
+        } else if talk?.silentSince == nil {
+            talk?.silentSince = now
+        }
+        let sample = CallSchedule.Sample(silentSince: talk?.silentSince, probeTimeout: core.probeTimeout)
+        if talk?.schedule.look(sample, now: now) == true { call(now: now) }
+    }
+
+    private func probe(_ route: Route, now: Instant) {
+        guard let endpoint, let outlet = outlets.outlet(to: route),
+            let bytes = talk?.talk.ask(.probe, entropy: endpoint.entropy, now: now)
+        else { return }
+        endpoint.send(bytes, by: outlet)
+    }
+
+    /// Dialler: the listener shall know that it can call us there.
+    func announce(_ route: Route) {
+        guard role == .client, talk != nil else { return }
+        talk?.announcements.add(route, now: loop.now)
+        for way in talk?.announcements.due(now: loop.now) ?? [] { probe(way, now: loop.now) }
+        touched()
+    }
+
+    /// Listener: our addresses or relays are others now, or `carrier` is back after it was away.
+    func presenceChanged(returned carrier: CarrierID? = nil) {
+        guard role == .server, let core, core.isAuthorized, core.closure == nil, talk != nil else { return }
+        let present = routes.outlets(of: core.path).first
+        var isLost = false
+        switch present?.route {
+        case .direct: isLost = endpoint?.presence.has(present?.source) == false
+        case .carried(let id, _): isLost = id == carrier
+        case nil: break
+        }
+        if carrier != nil, !isLost { return }
+        let now = loop.now
+        if talk?.schedule.moved(isLost: isLost, now: now) == true { call(now: now) }
+        touched()
+    }
+
+    /// Calls by every way that may still lead to the dialler.
+    private func call(now: Instant) {
+        guard let endpoint, let talk else { return }
+        var call = Call(candidates: endpoint.presence.candidates, relays: endpoint.presence.relays)
+        if talk.schedule.isUnheard, let id = talk.heardID {
+            call.unheard = talk.talk.keys.mark(ofOwn: id.bytes)
+        }
+        let ways = callWays(talk)
+        for way in ways {
+            guard let bytes = self.talk?.talk.ask(.call(call), entropy: endpoint.entropy, now: now) else { return }
+            endpoint.send(bytes, by: way)
+        }
+        endpoint.called(ways.count, isUnheard: call.unheard != nil)
+    }
+
+    private func callWays(_ talk: ConnectionTalk) -> [Outlet] {
+        var ways: [Outlet] = []
+        for var way in routes.arrivals + talk.ways where !ways.contains(where: { $0.route == way.route }) {
+            // From an address that is gone nothing leaves: the kernel chooses another.
+            if endpoint?.presence.has(way.source) == false { way.source = nil }
+            ways.append(way)
+        }
+        return ways
+    }
+}
+
+extension Connection {
+    /// Dialler: the next thing the listener says about where it is; nil once the connection is gone or the task is cancelled.
+    package func nextCall() async -> PeerCall? {
+        while true {
+            if !driver.calls.isEmpty { return driver.calls.removeFirst() }
+            if driver.closure != nil || Task.isCancelled { return nil }
+            await driver.waiters.wait(
+                in: driver.callWaiters, unless: { !driver.calls.isEmpty || driver.closure != nil })
+        }
+    }
+
+    /// Dialler: the listener shall know that it can call us by `route`, which carries nothing else: it is probed until the
+    /// listener has answered. Again after an interruption.
+    package func announce(_ route: Route) {
+        driver.announce(route)
+    }
+}

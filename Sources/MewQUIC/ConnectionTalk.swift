@@ -1,0 +1,72 @@
+package import MewBase
+package import MewPath
+internal import MewQUICCore
+package import MewWire
+
+/// What one connection keeps for its path messages.
+struct ConnectionTalk {
+    var talk: PathTalk
+    /// Listener only.
+    var schedule = CallSchedule()
+    /// Dialler only: ways that the listener shall know.
+    var announcements = Announcements<Route>()
+    /// Ways by which path messages of the peer came, the last one first: it can be called there, although it uses them for
+    /// nothing else.
+    private(set) var ways: [Outlet] = []
+    /// Listener only: which of our connection IDs the last packet of the dialler had.
+    var heardID: LocalConnectionID?
+    /// Since when something is under way and nothing is heard; nil while that is not so.
+    var silentSince: Instant?
+
+    /// As many legs as a dialler keeps, and the addresses it was probed from.
+    static let maxWays = 8
+
+    init(_ keys: PathKeys) {
+        talk = PathTalk(keys)
+    }
+
+    var deadline: Instant { min(schedule.deadline, announcements.deadline) }
+
+    /// Relays are kept before addresses: one that the dialler opened once stays open.
+    mutating func noteWay(_ way: Outlet) {
+        ways.removeAll { $0.route == way.route }
+        ways.insert(way, at: 0)
+        guard ways.count > Self.maxWays else { return }
+        if let index = ways.lastIndex(where: { if case .direct = $0.route { true } else { false } }) {
+            ways.remove(at: index)
+        } else {
+            ways.removeLast()
+        }
+    }
+}
+
+/// What the listener of one connection tells its dialler.
+package struct PeerCall: Sendable, Hashable {
+    package let call: Call
+    /// The listener hears nothing on the path that carries the connection now.
+    package let isUnheard: Bool
+    /// By which way it came.
+    package let route: Route
+}
+
+/// Where this node can be reached.
+package struct Presence: Sendable, Hashable {
+    /// The likeliest first; more than a call holds are left out.
+    package var candidates: [SocketAddress]
+    /// Home first.
+    package var relays: [RelayURL]
+    /// The addresses of this machine, port 0; nil when that is not known. A connection to another one is over there.
+    package var machine: Set<SocketAddress>?
+
+    package init(candidates: [SocketAddress] = [], relays: [RelayURL] = [], machine: Set<SocketAddress>? = nil) {
+        self.candidates = candidates
+        self.relays = relays
+        self.machine = machine
+    }
+
+    /// Whether packets may still leave from `address`, and reach it.
+    func has(_ address: SocketAddress?) -> Bool {
+        guard let address, let machine else { return true }
+        return machine.contains(address.with(port: 0))
+    }
+}

@@ -1,0 +1,54 @@
+internal import MewBase
+internal import MewLoop
+internal import MewPath
+internal import MewQUICCore
+
+// Path messages of all connections: whose they are, and what makes us call.
+
+extension EndpointDriver {
+    /// A packet that begins like STUN. What no peer of a connection wrote is given to `onStun`, or dropped without a word.
+    func stun(_ packet: UnsafeRawBufferPointer, from arrival: Outlet) {
+        if let tag = LinkTag(of: packet), let slot = talks[tag], let connection = table[slot] {
+            if connection.heard(message: Array(packet), from: arrival, now: loop.now) {
+                counters.pathMessagesHeard += 1
+            } else {
+                counters.pathMessagesIgnored += 1
+            }
+        } else if case .direct(let address) = arrival.route, let onStun {
+            onStun(packet, address)
+        } else {
+            counters.noise += 1
+        }
+    }
+
+    func send(_ message: [UInt8], by outlet: Outlet) {
+        outlets.send(message, by: outlet)
+        scheduleTurn()
+    }
+
+    func called(_ ways: Int, isUnheard: Bool) {
+        counters.callsSent += 1
+        report(.info, "called", "called a peer by \(ways) ways" + (isUnheard ? ": it is not heard any more" : ""))
+    }
+
+    func presenceChanged(_ presence: Presence) {
+        self.presence = presence
+        for connection in table.all { connection.presenceChanged() }
+    }
+
+    func carrierReturned(_ id: CarrierID) {
+        for connection in table.all { connection.presenceChanged(returned: id) }
+    }
+}
+
+extension Endpoint {
+    /// What calls say from now on, without calling anybody: for what was known before the first connection.
+    package func setPresence(_ presence: Presence) {
+        driver.presence = presence
+    }
+
+    /// This node can be reached elsewhere, or may not be reached where it was: peers that dialled us are called.
+    package func presenceChanged(_ presence: Presence) {
+        driver.presenceChanged(presence)
+    }
+}

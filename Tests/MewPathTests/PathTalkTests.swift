@@ -1,0 +1,126 @@
+import MewBase
+import MewIdentity
+import Testing
+
+@testable import MewPath
+
+@Suite("The talk beside a connection")
+struct PathTalkTests {
+    private let start = Instant(nanoseconds: 1_000_000_000_000)
+    private let from = SocketAddress("192.0.2.9:77")
+
+    /// One end; a class, so that an expectation may call what changes it.
+    private final class End {
+        private var talk: PathTalk
+
+        init(_ keys: PathKeys) {
+            talk = PathTalk(keys)
+        }
+
+        func ask(_ content: PathMessage.Content, now: Instant) -> [UInt8] {
+            talk.ask(content, entropy: SystemEntropy(), now: now)
+        }
+
+        func hear(_ bytes: [UInt8], from source: SocketAddress?, now: Instant) -> PathTalk.Heard? {
+            talk.hear(bytes, from: source, now: now)
+        }
+    }
+
+    private func talks() -> (dialler: End, listener: End) {
+        (End(PathMessageTests.dialler), End(PathMessageTests.listener))
+    }
+
+    private func answer(_ heard: PathTalk.Heard?) -> [UInt8]? {
+        switch heard {
+        case .question(let answer), .call(_, _, let answer): answer
+        case .answer, nil: nil
+        }
+    }
+
+    @Test("a probe is answered with where it came from, and the answer is taken once")
+    func probe() throws {
+        let (dialler, listener) = talks()
+        let question = dialler.ask(.probe, now: start)
+        let reply = try #require(answer(listener.hear(question, from: from, now: start)))
+        let later = start.advanced(by: .milliseconds(40))
+        #expect(
+            dialler.hear(reply, from: from, now: later)
+                == .answer(.probe, observed: from, roundTrip: .milliseconds(40)))
+        #expect(dialler.hear(reply, from: from, now: later) == nil)
+    }
+
+    @Test("a question that is repeated byte by byte gets no second answer")
+    func replay() {
+        let (dialler, listener) = talks()
+        let question = dialler.ask(.probe, now: start)
+        #expect(listener.hear(question, from: from, now: start) != nil)
+        #expect(listener.hear(question, from: from, now: start) == nil)
+    }
+
+    @Test("of two calls that overtake each other both are answered, and only the later one is new")
+    func order() throws {
+        let (dialler, listener) = talks()
+        let call = try PathMessageTests.call()
+        let first = listener.ask(.call(call), now: start)
+        let second = listener.ask(.call(call), now: start)
+        guard case .call(call, true, _) = dialler.hear(second, from: from, now: start) else {
+            Issue.record("the later call is new")
+            return
+        }
+        guard case .call(call, false, _) = dialler.hear(first, from: from, now: start) else {
+            Issue.record("the earlier call is old news")
+            return
+        }
+    }
+
+    @Test("an answer to a question of another kind, or one that comes after ten seconds, is none")
+    func patience() throws {
+        let (dialler, listener) = talks()
+        let late = start.advanced(by: PathTalk.patience)
+        for (time, isTaken) in [(late, true), (late.advanced(by: .nanoseconds(1)), false)] {
+            let question = dialler.ask(.probe, now: start)
+            let reply = try #require(answer(listener.hear(question, from: from, now: start)))
+            #expect((dialler.hear(reply, from: from, now: time) != nil) == isTaken)
+        }
+    }
+
+    @Test("32 questions may be open; the oldest gives way to the 33rd")
+    func open() throws {
+        let (dialler, listener) = talks()
+        var replies: [[UInt8]] = []
+        var time = start
+        for _ in 0..<33 {
+            let question = dialler.ask(.probe, now: start)
+            // Slowly enough for the budget of answers.
+            time = time.advanced(by: .milliseconds(100))
+            replies.append(try #require(answer(listener.hear(question, from: from, now: time))))
+        }
+        #expect(dialler.hear(replies[0], from: from, now: time) == nil)
+        #expect(dialler.hear(replies[1], from: from, now: time) != nil)
+        #expect(dialler.hear(replies[32], from: from, now: time) != nil)
+    }
+
+    @Test("16 questions at once are answered, the 17th is not, and is when it comes again later")
+    func budget() throws {
+        let (dialler, listener) = talks()
+        let questions = (0..<17).map { _ in dialler.ask(.probe, now: start) }
+        for question in questions.prefix(16) { #expect(listener.hear(question, from: from, now: start) != nil) }
+        #expect(listener.hear(questions[16], from: from, now: start) == nil)
+        let later = start.advanced(by: .seconds(1))
+        #expect(listener.hear(questions[16], from: from, now: later) != nil)
+    }
+
+    @Test("an answer is at most 12 bytes longer than its question, so that nobody is made to flood another")
+    func amplification() throws {
+        let (dialler, listener) = talks()
+        let far = SocketAddress("[2001:db8::9]:77")
+        let question = dialler.ask(.probe, now: start)
+        let reply = try #require(answer(listener.hear(question, from: far, now: start)))
+        #expect(reply.count == question.count + 12)
+    }
+
+    @Test("keys are printed by nobody")
+    func secrecy() {
+        #expect("\(PathMessageTests.dialler)" == "‹secret›")
+    }
+}
