@@ -52,6 +52,30 @@ int csys_interfaces(csys_interface *out, int capacity) {
     return count;
 }
 
+int csys_outward_address(int family, csys_address *out) {
+    // Addresses of documentation (RFC 5737, RFC 3849): connecting a UDP socket only asks the routing table.
+    name remote = {0};
+    socklen_t length;
+    if (family == 4) {
+        remote.v4 = (struct sockaddr_in){
+            .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(0xc0000201)};
+        length = sizeof remote.v4;
+    } else {
+        remote.v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(9)};
+        memcpy(&remote.v6.sin6_addr, (const uint8_t[]){0x20, 0x01, 0x0d, 0xb8}, 4);
+        length = sizeof remote.v6;
+    }
+    int fd = socket(remote.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return 0;
+    name local = {0};
+    int found = connect(fd, &remote.any, length) == 0 && getsockname(fd, &local.any, &length) == 0;
+    close(fd);
+    if (!found) return 0;
+    *out = csys_name_to(&local);
+    out->port = 0;
+    return 1;
+}
+
 int csys_network_changes_open(void) {
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     if (fd < 0) return -errno;

@@ -6,6 +6,7 @@ import MewQUIC
 import MewQUICCore
 package import MewRelay
 package import MewWire
+import Synchronization
 
 /// One mew node on the network: a key, some sockets, listening and dialling on them.
 ///
@@ -27,6 +28,9 @@ package final class Node: Dialer, LinkListener, Sendable {
         package var knownRelays: [RelayURL] = []
         /// Shown to relays that let in only who has it.
         package var relayToken: String?
+        /// Where others reach what is bound at these addresses, the likeliest first; asked at each change of the network and
+        /// told to peers that dialled us. Nil for a node that only dials.
+        package var ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?
         package var diagnostics: any DiagnosticSink
 
         package init(
@@ -47,14 +51,18 @@ package final class Node: Dialer, LinkListener, Sendable {
     /// Where it is bound, with the ports that were taken.
     package let addresses: [SocketAddress]
 
-    private let endpoint: Endpoint
+    let endpoint: Endpoint
     /// Nil for a node that knows no relays.
-    private let relays: NodeRelays?
+    let relays: NodeRelays?
     private let names: CarrierNames
     private let search: RecordSearch?
     private let knownRelays: [RelayURL]
     private let offers: [ApplicationProtocol]
     private let entropy: any Entropy
+    let ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?
+    let diagnostics: any DiagnosticSink
+    /// Nil in simulated worlds, and once stopped.
+    let watch = Mutex<NetworkWatch?>(nil)
 
     private init(
         _ endpoint: Endpoint, addresses: [SocketAddress], relays: NodeRelays?, search: RecordSearch?,
@@ -68,6 +76,8 @@ package final class Node: Dialer, LinkListener, Sendable {
         self.addresses = addresses
         self.endpoint = endpoint
         offers = configuration.offers
+        ownAddresses = configuration.ownAddresses
+        diagnostics = configuration.diagnostics
         self.entropy = entropy
     }
 
@@ -82,6 +92,7 @@ package final class Node: Dialer, LinkListener, Sendable {
             secret: configuration.secret, addresses: configuration.addresses,
             acceptedProtocols: configuration.accepts.map(\.rawValue))
         endpointConfiguration.diagnostics = configuration.diagnostics
+        endpointConfiguration.pathMessageProtocols = [ApplicationProtocol.native.rawValue]
         do {
             let endpoint = try await Endpoint.bind(
                 endpointConfiguration, network: network, loop: loop, entropy: entropy)
@@ -90,9 +101,11 @@ package final class Node: Dialer, LinkListener, Sendable {
             }
             await relays?.listen(at: configuration.relays)
             let search = connector.map { RecordSearch(connector: $0, loop: loop) }
-            return Node(
+            let node = Node(
                 endpoint, addresses: await endpoint.localAddresses, relays: relays, search: search,
                 configuration: configuration, entropy: entropy)
+            await node.watchNetwork()
+            return node
         } catch {
             throw NodeError(error)
         }
@@ -177,6 +190,7 @@ package final class Node: Dialer, LinkListener, Sendable {
     /// Takes nothing new, tells every peer `code` and `reason`, and closes the sockets. What was sent in this turn of the
     /// loop still leaves.
     package func stop(code: CloseCode = .done, reason: String = "") async {
+        watch.withLock { $0.take() }?.stop()
         await endpoint.loop.nextTurn()
         await endpoint.close(code: code.rawValue, reason: reason)
         await relays?.stop()

@@ -111,7 +111,8 @@ extension ConnectionDriver {
         case .carried(let id, _): isLost = id == carrier
         case nil: break
         }
-        if carrier != nil, !isLost { return }
+        // Another way is back: good only for a call that is under way.
+        if carrier != nil, !isLost, talk?.schedule.isCalling != true { return }
         let now = loop.now
         if talk?.schedule.moved(isLost: isLost, now: now) == true { call(now: now) }
         touched()
@@ -152,6 +153,11 @@ extension Connection {
             await driver.waiters.wait(
                 in: driver.callWaiters, unless: { !driver.calls.isEmpty || driver.closure != nil })
         }
+    }
+
+    /// Dialler: the same without waiting.
+    package func takeCall() -> PeerCall? {
+        driver.calls.isEmpty ? nil : driver.calls.removeFirst()
     }
 
     /// Dialler: the listener shall know that it can call us by `route`, which carries nothing else: it is probed until the

@@ -12,6 +12,7 @@ import Testing
 /// `@unchecked Sendable`: a simulated world runs on one thread.
 private final class Pipe: DatagramCarrier, @unchecked Sendable {
     var onReceive: ((UnsafeRawBufferPointer, UInt64) -> Void)?
+    var onReturn: (() -> Void)?
     weak var other: Pipe?
     let node: SimNode
     /// How this half names the other one's owner.

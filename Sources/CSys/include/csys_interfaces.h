@@ -21,6 +21,9 @@ typedef struct csys_interface {
 /// Fills `out` with the addresses of this machine, at most `capacity`; how many, or minus an errno value.
 int csys_interfaces(csys_interface *out, int capacity);
 
+/// The address of ours that packets to the outside of `family` (4 or 6) leave from, without sending one. 1 when there is one.
+int csys_outward_address(int family, csys_address *out);
+
 /// A netlink socket that becomes readable when an address, a link or a route changes; or minus an errno value.
 int csys_network_changes_open(void);
 /// Empties it. 1 when something had changed.

@@ -94,6 +94,7 @@ extension DaemonProgram {
         var result = Node.Configuration(secret: secret, addresses: attempt.addresses, diagnostics: diagnostics)
         result.relays = configuration.relays
         result.relayToken = configuration.relayToken
+        result.ownAddresses = { PayloadAddresses.current(bound: $0) }
         return result
     }
 

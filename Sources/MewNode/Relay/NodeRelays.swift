@@ -150,9 +150,9 @@ actor NodeRelays {
         names[joined.carrier] = nil
     }
 
-    /// The network has changed: nobody waits for the end of a back-off.
-    func retryNow() async {
-        for joined in homes + visits.values.map(\.joined) { await joined.leg.retryNow() }
+    /// The network has changed, or the machine was asleep.
+    func networkChanged() async {
+        for joined in homes + visits.values.map(\.joined) { await joined.leg.networkChanged() }
     }
 
     func stop() async {

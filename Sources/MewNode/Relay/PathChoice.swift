@@ -44,6 +44,8 @@ struct PathChoice {
     static let silentRoundTrips = 6
     static let firstQuarantine: Duration = .seconds(5)
     static let longestQuarantine: Duration = .seconds(300)
+    /// Those of the dial, and those of a call.
+    static let maxCandidates = 32
     /// How often to look, while anything can change.
     static let interval: Duration = .milliseconds(250)
 
@@ -70,6 +72,15 @@ struct PathChoice {
         silentSince = nil
         failed(address, now: now)
         return .fallBack(from: address)
+    }
+
+    /// The peer says where it is now: everything is tried again at once.
+    mutating func called(_ addresses: [SocketAddress], now: Instant) {
+        candidates = candidates.map { Candidate(address: $0.address, notBefore: now) }
+        for address in addresses where candidates.count < Self.maxCandidates {
+            guard !candidates.contains(where: { $0.address == address }) else { continue }
+            candidates.append(Candidate(address: address, notBefore: now))
+        }
     }
 
     /// It answered and carries the connection now.

@@ -1,6 +1,7 @@
 import MewBase
 import MewIdentity
 import MewLoop
+import MewPath
 import MewQUIC
 import MewQUICCore
 import MewRelay
@@ -21,16 +22,30 @@ struct PathKeeper: Sendable {
         await withTaskGroup(of: Void.self) { [legs] group in
             group.addTask { _ = try? await connection.closed() }
             group.addTask { await keep(legs) }
+            group.addTask { await announce(legs) }
             await group.next()
             group.cancelAll()
         }
         for url in urls { await relays.release(url) }
     }
 
+    private func announce(_ legs: [NodeRelays.Joined]) async {
+        let announcements = LegAnnouncements(connection: connection, peer: target.node)
+        await withDiscardingTaskGroup { group in
+            for joined in legs { group.addTask { await announcements.run(joined) } }
+        }
+        // It ends last: with the connection, which the other task of the group sees.
+        _ = try? await connection.closed()
+    }
+
     private func keep(_ legs: [NodeRelays.Joined]) async {
         let loop = connection.loop
         var choice = PathChoice(target.addresses, now: loop.now)
         while let sample = await sample(legs) {
+            while let call = await connection.takeCall() {
+                choice.called(call.call.candidates, now: loop.now)
+                if call.isUnheard { await useRelay(legs) }
+            }
             switch choice.look(at: sample, now: loop.now) {
             case .stay: break
             case .probe(let address): await probe(address, &choice)

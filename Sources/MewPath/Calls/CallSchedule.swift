@@ -58,6 +58,10 @@ package struct CallSchedule: Sendable, Hashable {
 
     package var isQuiet: Bool { state == .quiet }
 
+    package var isCalling: Bool {
+        if case .calling = state { true } else { false }
+    }
+
     /// The call to be sent says that the peer is not heard.
     package var isUnheard: Bool {
         if case .calling(.unheard, _, _) = state { true } else { false }

@@ -9,8 +9,19 @@ extension RelayLeg {
     /// The whole way to being admitted (spec/iroh-wire.md §4.1).
     static let admissionLimit: Duration = .seconds(10)
 
-    /// Returns how it ended.
+    /// Returns how it ended, or why it was given up.
     func connectOnce() async -> LegEnd {
+        interruption = nil
+        return await withTaskGroup(of: LegEnd.self) { group in
+            group.addTask { await self.connectAndServe() }
+            group.addTask { await self.interrupted() }
+            let end = await group.next() ?? .ended
+            group.cancelAll()
+            return end
+        }
+    }
+
+    private func connectAndServe() async -> LegEnd {
         let stream: any ByteStream
         do throws(StreamFailure) {
             stream = try await connector.connect(to: url)
@@ -125,6 +136,7 @@ extension RelayLeg {
     private func ponged(_ value: UInt64) {
         pings?.pong(value, now: loop.now)
         if firstPong == nil { firstPong = loop.now }
+        if value == doubt?.payload { doubt = nil }
         waiters.resumeAll()
     }
 

@@ -44,6 +44,10 @@ package actor RelayLeg {
     var firstPong: Instant?
     /// It has worked before: who uses it has to hear that it does again.
     var wasConnected = false
+    /// Why the present connection, or try, is to be given up.
+    var interruption: LegEnd?
+    /// A question besides those of `pings`.
+    var doubt: (payload: UInt64, timer: LoopTimer)?
     /// When a relay that said it restarts wants us back.
     var restartDelay: Duration?
     private var backOff = LegBackOff()
@@ -98,6 +102,7 @@ package actor RelayLeg {
     private func ended(_ end: LegEnd) async {
         let lived = firstPong.map { $0.duration(to: loop.now) }
         (firstPong, pings, isSuperseded) = (nil, nil, false)
+        endDoubt()
         problem = end.words
         queue.removeAll()
         let delay = max(backOff.delay(lived: lived, random: entropy.uint64()), restartDelay ?? .zero)
@@ -117,6 +122,17 @@ package actor RelayLeg {
 
     package var status: RelayLegStatus {
         RelayLegStatus(phase: phase, roundTrip: pings?.roundTrip, problem: problem, isSuperseded: isSuperseded)
+    }
+
+    /// Suspends until the relay forwards for us, in another connection than that of `last`; when that began. Nil when the leg
+    /// was closed or the task was cancelled before that.
+    package func connected(after last: Instant?) async -> Instant? {
+        while phase != .closed, !Task.isCancelled {
+            if case .connected(let since) = phase, since != last { return since }
+            let seen = phase
+            await wait(unless: { phase != seen })
+        }
+        return nil
     }
 
     /// Suspends until the relay forwards for us; false when the leg was closed or the task was cancelled before that.

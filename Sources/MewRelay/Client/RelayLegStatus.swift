@@ -39,6 +39,8 @@ enum LegEnd: Error, Equatable {
     case silent
     /// It ended the connection, as far as one can tell in order.
     case ended
+    /// We gave up trying from a network that is gone.
+    case networkChanged
 
     var words: String {
         switch self {
@@ -48,6 +50,7 @@ enum LegEnd: Error, Equatable {
         case .violation(let reason): reason
         case .silent: "the relay does not answer"
         case .ended: "the relay ended the connection"
+        case .networkChanged: "the network has changed"
         }
     }
 }

@@ -1,0 +1,54 @@
+package import MewBase
+import MewLoop
+import MewQUIC
+import MewWire
+import Synchronization
+
+// Changes of the machine's network.
+
+extension Node {
+    /// The addresses of this machine have changed, or it was asleep: relays are asked whether they are there, peers that
+    /// dialled us are called, and dialled connections look for their way anew. Called by the node itself when its loop is a
+    /// real one.
+    ///
+    /// - Parameter machine: all addresses of this machine; nil when they are not known.
+    package func networkChanged(machine: Set<SocketAddress>? = nil) async {
+        await endpoint.presenceChanged(await presence(machine))
+        await relays?.networkChanged()
+    }
+
+    /// What calls say of us: relays and addresses at which we listen.
+    func presence(_ machine: Set<SocketAddress>?) async -> Presence {
+        let relays = await relays?.reachable() ?? []
+        return Presence(candidates: ownAddresses?(addresses) ?? [], relays: relays, machine: machine)
+    }
+
+    /// Watches the network of a real machine until `stop`. A kernel that does not tell costs only the time until silence is
+    /// noticed.
+    func watchNetwork() async {
+        guard let loop = endpoint.loop as? EventLoop else { return await setPresence(nil) }
+        await setPresence(NetworkPicture.current().addresses)
+        let watch = await loop.spawn { [weak self] in
+            try? NetworkWatch(on: loop) { event, picture in
+                guard let self else { return }
+                self.report(event)
+                loop.spawn { await self.networkChanged(machine: picture.addresses) }
+            }
+        }.value
+        self.watch.withLock { $0 = watch }
+    }
+
+    private func setPresence(_ machine: Set<SocketAddress>?) async {
+        await endpoint.setPresence(await presence(machine))
+    }
+
+    private func report(_ event: NetworkEvent) {
+        diagnostics.record(ifWanted: .info) {
+            switch event {
+            case .changed: Diagnostic(.info, "node", "network_changed", "the network of this machine has changed")
+            case .woke(let slept):
+                Diagnostic(.info, "node", "woke", "this machine was asleep for \(slept.components.seconds) s")
+            }
+        }
+    }
+}

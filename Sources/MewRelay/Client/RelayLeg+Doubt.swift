@@ -1,0 +1,67 @@
+internal import MewBase
+internal import MewLoop
+internal import MewWire
+
+// Doubt: a connection that may be dead is asked at once instead of at the next ping.
+
+extension RelayLeg {
+    /// An answer takes one round trip; a busy relay or path may need some more.
+    private static let roundTrips = 4
+    private static let usualAnswer: Duration = .seconds(1)
+    /// After a change of the network most connections are dead, and waiting costs more than a new one.
+    private static let quickAnswer: Duration = .milliseconds(500)
+
+    /// Asks the relay whether it is there; without an answer in time, the connection is given up and made anew. One question
+    /// at a time.
+    package func ask() {
+        ask(within: Self.usualAnswer)
+    }
+
+    /// The addresses of this machine have changed, or it was asleep: nobody waits for the end of a back-off, a try that is
+    /// under way begins anew, and a connection is asked whether it still is one.
+    package func networkChanged() {
+        switch phase {
+        case .waiting: retryNow()
+        case .connecting: interrupt(.networkChanged)
+        case .connected:
+            endDoubt()
+            ask(within: Self.quickAnswer)
+        case .closed: break
+        }
+    }
+
+    private func ask(within shortest: Duration) {
+        guard case .connected = phase, doubt == nil else { return }
+        let payload = entropy.uint64()
+        let deadline = loop.now.advanced(by: max(shortest, (pings?.roundTrip ?? .zero) * Self.roundTrips))
+        let timer = loop.schedule(at: deadline) { self.assumeIsolated { $0.answerIsMissing(payload) } }
+        doubt = (payload, timer)
+        queue.answer(RelayFrame.ping(payload).encoded)
+        waiters.resumeAll(.writer)
+    }
+
+    private func answerIsMissing(_ payload: UInt64) {
+        guard doubt?.payload == payload else { return }
+        doubt = nil
+        interrupt(.silent)
+    }
+
+    func endDoubt() {
+        if let doubt { loop.cancel(doubt.timer) }
+        doubt = nil
+    }
+
+    private func interrupt(_ end: LegEnd) {
+        interruption = end
+        waiters.resumeAll()
+    }
+
+    /// Suspends until the present connection, or try, is given up.
+    func interrupted() async -> LegEnd {
+        while true {
+            if let interruption { return interruption }
+            if Task.isCancelled { return .ended }
+            await wait(unless: { interruption != nil })
+        }
+    }
+}
