@@ -75,7 +75,7 @@ let modules: [Target] = [
 let interop: [Target] = [
     .executableTarget(
         name: "interop-node",
-        dependencies: ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewNode"],
+        dependencies: ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode"],
         path: "Interop/Node",
         swiftSettings: strict)
 ]

@@ -1,4 +1,4 @@
-"""What `python -m connection` and `python -m phone` do with their scenarios."""
+"""What `python -m connection`, `python -m phone` and `python -m relay` do with their scenarios."""
 
 import asyncio
 import importlib.metadata
@@ -12,6 +12,7 @@ LIMIT_SECONDS = 120
 
 def play(scenarios: dict, names: list[str]) -> int:
     """Plays the named scenarios, or all: exit status 0 when all passed, 1 when one failed, 2 for an unknown name."""
+    names = [name if name in scenarios else name.replace("-", "_") for name in names]
     unknown = [name for name in names if name not in scenarios]
     if unknown:
         print(f"unknown: {' '.join(unknown)}; there are: {' '.join(scenarios)}", file=sys.stderr)

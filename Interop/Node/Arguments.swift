@@ -8,6 +8,8 @@ struct ListenOptions: Sendable {
     var bind = SocketAddress.loopback(port: 0)
     /// Closes every peer before its first stream.
     var refuses = false
+    /// Where it can be reached as well; ready when it is there.
+    var relays: [RelayURL] = []
 }
 
 struct Arguments {
@@ -30,6 +32,28 @@ struct Arguments {
                 guard let address = next().flatMap({ SocketAddress($0) }) else { stop(2) }
                 options.bind = address
             case "--refuse": options.refuses = true
+            case "--relay":
+                guard let url = next().flatMap({ try? RelayURL($0) }) else { stop(2) }
+                options.relays.append(url)
+            default: stop(2)
+            }
+        }
+        return options
+    }
+
+    mutating func holdOptions() -> HoldOptions {
+        var options = HoldOptions()
+        while let option = next() {
+            guard let value = next() else { stop(2) }
+            switch option {
+            case "--relay": options.relays.append(value)
+            case "--addr":
+                guard let address = SocketAddress(value) else { stop(2) }
+                options.addresses.append(address)
+            case "--bytes":
+                guard let count = Int(value) else { stop(2) }
+                options.byteCount = count
+            case "--ways": options.ways = value.split(separator: ",").map(String.init)
             default: stop(2)
             }
         }

@@ -2,12 +2,14 @@ import MewBase
 import MewIdentity
 import MewLoop
 import MewNode
+import MewRelay
 import MewWire
 
 /// Our half of the connection-level interop scenarios (Interop/README.md): a node and nothing above it.
 ///
-///     interop-node listen [--seed N] [--bind IP:PORT] [--refuse]
+///     interop-node listen [--seed N] [--bind IP:PORT] [--refuse] [--relay URL]…
 ///     interop-node dial NODE-ID IP:PORT
+///     interop-node hold NODE-ID [--relay URL]… [--addr IP:PORT]… --bytes N --ways relay,direct,…
 ///
 /// One JSON object per line on stdout. Exits 0 when the scenario went as planned, 1 otherwise, 2 on bad arguments.
 @main
@@ -27,6 +29,11 @@ struct InteropNode {
             let target = DialTarget(node: node, addresses: [address])
             let passed = await loop.spawn { await dial(target, on: loop) }.value
             stop(passed ? 0 : 1)
+        case "hold":
+            guard let node = arguments.next().flatMap({ try? NodeID(text: $0) }) else { stop(2) }
+            let options = arguments.holdOptions()
+            let passed = await loop.spawn { await hold(node, options, on: loop) }.value
+            stop(passed ? 0 : 1)
         case .some, nil:
             stop(2)
         }
@@ -34,10 +41,13 @@ struct InteropNode {
 
     static func start(_ options: ListenOptions, on loop: EventLoop) async -> Node {
         let secret = options.seed.flatMap { SecretKey(seed: [UInt8](repeating: $0, count: 32)) }
-        let configuration = Node.Configuration(
+        var configuration = Node.Configuration(
             secret: secret ?? SecretKey.generate(entropy: SystemEntropy()), addresses: [options.bind])
+        configuration.relays = options.relays
         do {
-            return try await Node.start(configuration, network: KernelNetwork(), loop: loop, entropy: SystemEntropy())
+            let relays = NetworkRelayConnector(on: loop, blocking: try BlockingLoop(name: "interop-names"))
+            return try await Node.start(
+                configuration, network: KernelNetwork(), relays: relays, loop: loop, entropy: SystemEntropy())
         } catch {
             report(["event": "failed", "reason": .string("\(error)")])
             stop(1)
@@ -49,6 +59,10 @@ struct InteropNode {
     /// Serves links one after the other until the process is ended.
     static func listen(_ options: ListenOptions, on loop: EventLoop) async {
         let node = await start(options, on: loop)
+        // Whoever runs us sets the time for it.
+        while await node.relayStatus().contains(where: { !$0.status.isConnected }) {
+            try? await LoopClock(loop).sleep(for: .milliseconds(20))
+        }
         report([
             "event": "ready", "node_id": .string(node.node.hex), "address": .string(node.addresses[0].description),
         ])
@@ -99,6 +113,21 @@ struct InteropNode {
         }
         report(["event": "link", "alpn": .string(link.applicationProtocol.rawValue)])
         let passed = await exchange(over: link)
+        await link.close(code: .done, reason: "done")
+        await node.stop()
+        return passed
+    }
+
+    static func hold(_ peer: NodeID, _ options: HoldOptions, on loop: EventLoop) async -> Bool {
+        let node = await start(ListenOptions(bind: .anyIPv4), on: loop)
+        let link: any Link
+        do {
+            link = try await node.dial(DialTarget(node: peer, addresses: options.addresses, relays: options.relays))
+        } catch {
+            report(["event": "dial_failed", "reason": .string("\(error)")])
+            return false
+        }
+        let passed = await Holding(link: link, loop: loop, options: options).run()
         await link.close(code: .done, reason: "done")
         await node.stop()
         return passed
