@@ -34,10 +34,15 @@ final class Waiters {
     ///   - list: by which the task is resumed; without one, only what resumes everybody does.
     ///   - isReady: all that the caller waits for, looked at once more at the last moment: the runtime may run other jobs,
     ///     and turns of the loop, between the caller's look and the suspension (spec/swift-notes.md §4, swift issue 85668).
-    func wait(in list: WaitList? = nil, unless isReady: () -> Bool) async {
+    ///   - isolation: the caller's. The body below would leave an actor that it does not capture, and with that the loop.
+    func wait(
+        in list: WaitList? = nil, isolation: isolated (any Actor)? = #isolation, unless isReady: () -> Bool
+    ) async {
         let id = enter()
         let (loop, waiters) = (loop, LoopBound(self))
         await withTaskCancellationHandler {
+            _ = isolation
+            loop.checkIsolated()
             // Unchecked: that each is resumed once can be seen below, and checking costs as much as suspending.
             await withUnsafeContinuation { continuation in
                 if isReady() || Task.isCancelled {
