@@ -109,7 +109,9 @@ let testTargets: [Target] = [
     tests("MewPathTests", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewTestSupport"]),
     tests("MewSessionTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewSim", "MewTestSupport"]),
     tests("MewLoopTests", ["MewBase", "MewLoop", "MewSim"]),
-    tests("MewSimTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim", "MewSimQUIC"]),
+    tests(
+        "MewSimTests",
+        ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim", "MewSimQUIC"]),
     tests(
         "MewWorldTests",
         ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewSimNode"]),

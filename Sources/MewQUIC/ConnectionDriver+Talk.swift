@@ -64,7 +64,6 @@ extension ConnectionDriver {
 
     /// Genuine packets of the peer, all for one connection ID.
     func heard(_ packets: UnsafeRawBufferPointer) {
-        talk?.silentSince = nil
         if talk?.schedule.isQuiet == false { talk?.schedule.heard() }
         guard role == .server, let id = PacketHead.shortID(packets) else { return }
         talk?.heardID = id
@@ -77,12 +76,9 @@ extension ConnectionDriver {
         guard let core else { return }
         for way in talk?.announcements.due(now: now) ?? [] { probe(way, now: now) }
         guard role == .server, core.isAuthorized, core.closure == nil else { return }
-        if core.statistics.bytesInFlight == 0 {
-            talk?.silentSince = nil
-        } else if talk?.silentSince == nil {
-            talk?.silentSince = now
-        }
-        let sample = CallSchedule.Sample(silentSince: talk?.silentSince, probeTimeout: core.probeTimeout)
+        // A dialler that is heard and does not answer sees for itself that its packets get through and ours do not.
+        let silentSince = core.unansweredSince.map { max($0, core.lastProof) }
+        let sample = CallSchedule.Sample(silentSince: silentSince, probeTimeout: core.probeTimeout)
         if talk?.schedule.look(sample, now: now) == true { call(now: now) }
     }
 

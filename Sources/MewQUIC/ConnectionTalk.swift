@@ -15,8 +15,6 @@ struct ConnectionTalk {
     private(set) var ways: [Outlet] = []
     /// Listener only: which of our connection IDs the last packet of the dialler had.
     var heardID: LocalConnectionID?
-    /// Since when something is under way and nothing is heard; nil while that is not so.
-    var silentSince: Instant?
 
     /// As many legs as a dialler keeps, and the addresses it was probed from.
     static let maxWays = 8

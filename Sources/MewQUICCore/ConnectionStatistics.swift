@@ -37,6 +37,9 @@ package struct ConnectionStatistics: Sendable {
 }
 
 extension ConnectionCore {
+    /// When the peer last sent something that passed the cipher.
+    package var lastProof: Instant { counters.lastProof }
+
     package var statistics: ConnectionStatistics {
         var info = ngtcp2_conn_info()
         ngtcp2_conn_get_conn_info_versioned(connection, NGTCP2_CONN_INFO_VERSION, &info)

@@ -49,6 +49,46 @@ struct NetworkInterfaceTests {
         }
     }
 
+    /// In a network of its own, as above.
+    @Test("what happens to the network in a quarter of a second is one event, and none when all is as it was before")
+    func watch() async throws {
+        try await withLoop { loop in
+            let told = Shared<[Bool]>([])
+            let (tells, input) = AsyncStream<Void>.makeStream()
+            let watch = try await loop.run { () -> NetworkWatch? in
+                guard Self.enterOwnNetwork() else { return nil }
+                return try NetworkWatch(on: loop) { event, picture in
+                    #expect(event == .changed)
+                    told.with { $0.append(picture.addresses.contains(.loopback(port: 0))) }
+                    input.yield()
+                }
+            }
+            guard let watch else {
+                return withKnownIssue("a network of its own needs root") { Issue.record("not root") }
+            }
+            try await loop.run {
+                for isUp in [true, false, true] { try Self.setLoopback(up: isUp) }
+            }
+            for await _ in tells { break }
+            #expect(told.current == [true])
+            // Down and up again: nothing to tell. The timer is later than the one that gathers.
+            try await loop.run {
+                try Self.setLoopback(up: false)
+                try Self.setLoopback(up: true)
+            }
+            try await LoopClock(loop).sleep(for: NetworkWatch.gathering * 2)
+            #expect(told.current == [true])
+            try await loop.run { try Self.setLoopback(up: false) }
+            for await _ in tells { break }
+            #expect(told.current == [true, false])
+            watch.stop()
+            watch.stop()
+            try await loop.run { try Self.setLoopback(up: true) }
+            try await LoopClock(loop).sleep(for: NetworkWatch.gathering * 2)
+            #expect(told.current == [true, false])
+        }
+    }
+
     /// `@unchecked Sendable`: touched on the loop only.
     private struct Watching: @unchecked Sendable {
         let changes: NetworkChanges
