@@ -38,7 +38,8 @@ extension Daemon {
             address: address, relay: relay, sinceMs: status.since.duration(to: loop.now).wholeMilliseconds,
             roundTripMs: status.roundTrip?.milliseconds,
             lastProofMs: status.lastProof.duration(to: loop.now).wholeMilliseconds,
-            channels: 1 + (await connection.sessionChannels))
+            channels: 1 + (await connection.sessionChannels),
+            whyNotDirect: status.whyNotDirect)
     }
 }
 

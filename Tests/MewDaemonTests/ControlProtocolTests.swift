@@ -32,6 +32,11 @@ struct ControlProtocolTests {
         node: Pairing.phone, name: "phone", applicationProtocol: "mew/wire/1", app: "mew 0.1", path: "direct",
         address: "192.0.2.1:9", relay: nil, sinceMs: 12, roundTripMs: 1.5, lastProofMs: 3, channels: 2)
 
+    private static let relayed = ControlLink(
+        node: Pairing.phone, name: "phone", applicationProtocol: "mew/wire/0", app: nil, path: "relay", address: nil,
+        relay: "https://relay.example/", sinceMs: 12, roundTripMs: nil, lastProofMs: 3, channels: 1,
+        whyNotDirect: WhyNotDirect(.otherSideDecides, text: "The phone dialled.", help: "Ask there."))
+
     private static let replies: [ControlReply] =
         events.map(ControlReply.event) + [
             .done, .refused(ControlError(code: "busy", message: "a window is open already")),
@@ -49,7 +54,7 @@ struct ControlProtocolTests {
             .status(
                 ControlStatus(
                     node: Pairing.laptop, name: "desk", version: "0.1.0", upMs: 9, addresses: ["[2001:db8::1]:9"],
-                    relays: [], links: [link], sessions: 3, runningSessions: 1, pairedDevices: 2,
+                    relays: [], links: [link, relayed], sessions: 3, runningSessions: 1, pairedDevices: 2,
                     windowSecondsLeft: 60, isSaving: false, notSavingReason: "the disk is full")),
         ]
 

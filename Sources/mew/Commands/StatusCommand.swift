@@ -19,12 +19,9 @@ extension Command {
                 try await session.supervisor.ping()
             }
             let status = await session.supervisor.linkStatus()
-            let now = LinkTimes(status, now: invocation.context.runtime.loop.now)
-            show(
-                LinkLine(
-                    daemon: session.name, node: target.record.node, path: PathWords(status?.path),
-                    sinceMs: now.sinceMs, roundTripMs: status?.roundTrip?.milliseconds, lastProofMs: now.lastProofMs),
-                session.output)
+            let report = LinkReport(
+                daemon: session.name, node: target.record.node, status, now: invocation.context.runtime.loop.now)
+            show(report, session.output)
         }
         return .ok
     }
@@ -55,7 +52,7 @@ extension Command {
         }
         if output.isJSON { output.json(row(status)) }
         if status.links.isEmpty { output.line("nobody is connected") }
-        for link in status.links { show(LinkLine(link), output) }
+        for link in status.links { show(LinkReport(link), output) }
         return .ok
     }
 
@@ -69,65 +66,8 @@ extension Command {
         ]
     }
 
-    private static func show(_ line: LinkLine, _ output: Output) {
-        output.json(line.json)
-        for text in line.lines { output.line(text) }
-    }
-}
-
-/// One link in `mew status`.
-private struct LinkLine {
-    let daemon: String
-    let node: NodeID
-    let path: PathWords
-    let sinceMs: Int64?
-    let roundTripMs: Double?
-    let lastProofMs: Int64?
-
-    init(
-        daemon: String, node: NodeID, path: PathWords, sinceMs: Int64?, roundTripMs: Double?, lastProofMs: Int64?
-    ) {
-        (self.daemon, self.node, self.path, self.sinceMs) = (daemon, node, path, sinceMs)
-        (self.roundTripMs, self.lastProofMs) = (roundTripMs, lastProofMs)
-    }
-
-    init(_ link: ControlLink) {
-        let path: LinkPath? =
-            link.relay.map { .relay(url: $0) } ?? link.address.flatMap { SocketAddress($0) }.map { .direct($0) }
-        self.init(
-            daemon: link.name.printableName, node: link.node, path: PathWords(path), sinceMs: link.sinceMs,
-            roundTripMs: link.roundTripMs, lastProofMs: link.lastProofMs)
-    }
-
-    var json: JSONObject {
-        [
-            "daemon": .string(daemon), "node_id": .string(node.z32), "path": path.kind, "addr": path.address,
-            "relay": path.relay, "since_ms": sinceMs.map(JSON.integer) ?? .null,
-            "rtt_ms": roundTripMs.map(JSON.number) ?? .null, "last_proof_ms": lastProofMs.map(JSON.integer) ?? .null,
-            "why_not_direct": .null, "why_text": .null,
-        ]
-    }
-
-    var lines: [String] {
-        let times = [
-            sinceMs.map { "for \(Words.duration(milliseconds: $0))" },
-            roundTripMs.map { "round trip \(Words.roundTrip(.nanoseconds(Int64($0 * 1_000_000))))" },
-            lastProofMs.map { "last proof \(Words.duration(milliseconds: $0)) ago" },
-        ].compactMap { $0 }
-        return ["\(daemon): \(path.sentence)", "  " + times.joined(separator: ", ")]
-    }
-}
-
-/// Ages of what a link says, from the clock that its times are on.
-private struct LinkTimes {
-    let sinceMs: Int64?
-    let lastProofMs: Int64?
-
-    init(_ status: LinkStatus?, now: Instant) {
-        func age(_ then: Instant?) -> Int64? {
-            then.map { max(0, $0.duration(to: now).saturatingNanoseconds) / 1_000_000 }
-        }
-        sinceMs = age(status?.since)
-        lastProofMs = age(status?.lastProof)
+    private static func show(_ report: LinkReport, _ output: Output) {
+        output.json(report.json)
+        for text in report.lines { output.line(text) }
     }
 }
