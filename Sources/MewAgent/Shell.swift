@@ -34,9 +34,11 @@ struct Shell: Sendable {
             directory: directory)
     }
 
-    /// True for the watcher of the gate, which is no process of the command.
-    static func isWatcher(_ member: ProcessSession.Member) -> Bool {
+    /// The command line of a process of the command; nil for the watcher of the gate, which is none, and for a process that has
+    /// none: it is about to be gone. One look, because the watcher may go between two.
+    static func commandLine(of member: ProcessSession.Member) -> String? {
         let arguments = member.arguments
-        return arguments.count > 2 && arguments[2] == gate
+        guard !arguments.isEmpty, !(arguments.count > 2 && arguments[2] == gate) else { return nil }
+        return arguments.joined(separator: " ")
     }
 }

@@ -129,7 +129,7 @@ actor ShellRun {
     private var end: ShellEnd {
         ShellEnd(
             exit: exit, output: pacer.kept.text, ended: endedLeftovers,
-            escaped: ProcessSession.processes(marked: marker).filter { !Shell.isWatcher($0) }.map(\.commandLine))
+            escaped: ProcessSession.processes(marked: marker).compactMap(Shell.commandLine(of:)))
     }
 
     private func wake() {
@@ -212,7 +212,7 @@ actor ShellRun {
 
     private func endLeftovers() {
         guard !living.isEmpty else { return finish() }
-        endedLeftovers = living.map(\.commandLine)
+        endedLeftovers = living.compactMap(Shell.commandLine(of:))
         endSession()
     }
 
@@ -244,7 +244,7 @@ actor ShellRun {
     private var session: ProcessSession? { child.map { ProcessSession(leader: $0.identity) } }
 
     private var living: [ProcessSession.Member] {
-        (session?.members() ?? []).filter { !Shell.isWatcher($0) }
+        (session?.members() ?? []).filter { Shell.commandLine(of: $0) != nil }
     }
 
     private func finish() {

@@ -85,7 +85,7 @@ struct ShellRunTests {
         await run.terminate()
         let end = await commands.end(of: run)
         #expect(end.exit == .signal(15))
-        #expect(ProcessSession(leader: process).members().isEmpty)
+        #expect(ProcessSession(leader: process).members().compactMap(Shell.commandLine(of:)) == [])
     }
 
     @Test("who ignores SIGTERM is killed after the grace")
@@ -96,7 +96,7 @@ struct ShellRunTests {
         #expect(await commands.text(of: run) == "up\n")
         await run.terminate()
         #expect(await commands.end(of: run).exit == .signal(9))
-        #expect(ProcessSession(leader: process).members().isEmpty)
+        #expect(ProcessSession(leader: process).members().compactMap(Shell.commandLine(of:)) == [])
     }
 
     @Test("a background process that holds the output is waited for, then ended and named")
