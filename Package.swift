@@ -148,7 +148,8 @@ let testTargets: [Target] = [
     tests(
         "MewHostileTests",
         [
-            "CQuic", "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUICCore", "MewQUIC", "MewNode",
+            "CQuic", "MewBase", "MewIdentity", "MewWire", "MewPath", "MewSession", "MewLoop", "MewQUICCore", "MewQUIC",
+            "MewNode",
             "MewDaemon", "MewTestSupport",
         ]),
     tests(

@@ -50,7 +50,7 @@ struct CallTests {
 
     /// - Parameter serve: what the listener does with the dialler's channel.
     private func withStage(
-        seed: UInt64, latency: Duration = .milliseconds(15),
+        seed: UInt64, latency: Duration = .milliseconds(15), relays: [RelayURL] = [TestRelay.url],
         serve: @escaping @Sendable (any MessageChannel, any Loop) async -> Void, _ body: (Stage) throws -> Void
     ) throws {
         try withSimWorld(seed: seed) { world in
@@ -59,7 +59,7 @@ struct CallTests {
             let nearMachine = world.addNode("near")
             let relay = TestRelay()
             let far = try Self.start(2, relay, on: farMachine, world) {
-                $0.relays = [TestRelay.url]
+                $0.relays = relays
                 $0.ownAddresses = { _ in [Self.newUplink] }
             }
             let near = try Self.start(1, relay, on: nearMachine, world) { _ in }
@@ -72,7 +72,7 @@ struct CallTests {
                 }
             }
             let target = DialTarget(
-                node: far.node, addresses: [Self.oldUplink], relays: [TestRelay.url.description])
+                node: far.node, addresses: [Self.oldUplink], relays: relays.map(\.description))
             let (link, channel) = try world.run(on: nearMachine) {
                 let link = try await near.dial(target)
                 let channel = try await link.openChannel()

@@ -1,4 +1,5 @@
 import MewBase
+import MewTestSupport
 import Testing
 
 @testable import MewPath
@@ -90,10 +91,45 @@ struct CallScheduleTests {
         var schedule = CallSchedule()
         _ = schedule.moved(isLost: true, now: Self.at(0))
         #expect(schedule.isUnheard)
-        let again = schedule.moved(isLost: false, now: Self.at(100))
+        let again = schedule.moved(isLost: false, now: Self.at(300))
         #expect(again)
         #expect(schedule.isUnheard)
-        #expect(schedule.deadline == Self.at(350))
+        #expect(schedule.deadline == Self.at(550))
+    }
+
+    @Test("news that follow each other are one call every 250 ms, and the last of them is not lost")
+    func storm() {
+        var schedule = CallSchedule()
+        var calls: [Int64] = []
+        for now in stride(from: Int64(0), through: 1_000, by: 10) {
+            let isNews = now % 40 == 0 && now <= 600
+            if isNews, schedule.moved(isLost: false, now: Self.at(now)) { calls.append(now) }
+            if schedule.look(Self.calm, now: Self.at(now)) { calls.append(now) }
+            if calls.last == now - 20 { schedule.answered(now: Self.at(now)) }
+        }
+        #expect(calls == [0, 250, 500, 750])
+    }
+
+    @Test("whatever happens, in whatever order, calls are at least 250 ms apart", arguments: 0..<50 as Range<UInt64>)
+    func apart(_ seed: UInt64) {
+        var random = SplitMix64(state: seed)
+        var schedule = CallSchedule()
+        var (now, last): (Int64, Int64?) = (0, nil)
+        for _ in 0..<2_000 {
+            now += Int64.random(in: 0...120, using: &random)
+            var isCall = false
+            switch UInt8.random(in: 0..<8, using: &random) {
+            case 0: schedule.heard()
+            case 1: schedule.answered(now: Self.at(now))
+            case 2: isCall = schedule.moved(isLost: Bool.random(using: &random), now: Self.at(now))
+            case 3: isCall = schedule.look(Self.calm, now: Self.at(now))
+            default: isCall = schedule.look(Self.silent(since: max(0, now - 700)), now: Self.at(now))
+            }
+            guard isCall else { continue }
+            if let last { #expect(now - last >= 250) }
+            last = now
+        }
+        #expect(last != nil)
     }
 
     @Test("while nothing is under way nobody is called")

@@ -40,6 +40,7 @@ package struct CallSchedule: Sendable, Hashable {
     }
 
     private var state = State.quiet
+    private var lastCall: Instant?
 
     /// A process that the machine does not let run for so long is not silent.
     static let shortestPatience: Duration = .milliseconds(500)
@@ -100,7 +101,7 @@ package struct CallSchedule: Sendable, Hashable {
                 state = .quiet
                 return false
             }
-            state = .calling(reason, attempt: attempt + 1, next: now.advanced(by: Self.pause(after: attempt + 1)))
+            called(reason, attempt: attempt + 1, now)
             return true
         }
     }
@@ -117,6 +118,8 @@ package struct CallSchedule: Sendable, Hashable {
     package mutating func answered(now: Instant) {
         switch state {
         case .quiet, .waiting: break
+        // An answer to the call before: the latest news have still to be told.
+        case .calling(.moved, attempt: 0, _): break
         case .calling(.moved, _, _): state = .quiet
         case .calling(.unheard, let attempt, _):
             state = .calling(.unheard, attempt: attempt, next: now.advanced(by: Self.pauseAfterAnswer))
@@ -131,9 +134,19 @@ package struct CallSchedule: Sendable, Hashable {
         return begin(isLost ? .unheard : .moved, now)
     }
 
+    /// At once, unless the last call was a moment ago: a relay or an interface that comes and goes makes no storm of calls.
     private mutating func begin(_ reason: Reason, _ now: Instant) -> Bool {
-        state = .calling(reason, attempt: 1, next: now.advanced(by: Self.pause(after: 1)))
+        if let earliest = lastCall?.advanced(by: Self.firstPause), now < earliest {
+            state = .calling(reason, attempt: 0, next: earliest)
+            return false
+        }
+        called(reason, attempt: 1, now)
         return true
+    }
+
+    private mutating func called(_ reason: Reason, attempt: Int, _ now: Instant) {
+        lastCall = now
+        state = .calling(reason, attempt: attempt, next: now.advanced(by: Self.pause(after: attempt)))
     }
 
     private static func pause(after attempt: Int) -> Duration {
