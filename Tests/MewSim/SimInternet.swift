@@ -71,6 +71,8 @@ final class SimInternet {
     private var flights = FlightQueue()
     var pool = PacketPool()
     var trace = Trace()
+    /// Sees every datagram that leaves a machine.
+    var tap: ((Trace.Entry) -> Void)?
     /// A kernel answers a packet to a port nobody has with an ICMP error.
     var reportsClosedPorts = true
     /// Counts the changes of who has which address: what was looked up before is to be looked up again.
@@ -133,7 +135,7 @@ final class SimInternet {
 
     func abandonAll() {
         for host in hosts { (host.node, host.router) = (nil, nil) }
-        routers = []
+        (routers, tap) = ([], nil)
     }
 
     /// Who takes a packet to `address` that leaves from somewhere in `realm`; nil when nobody does.
@@ -154,7 +156,9 @@ final class SimInternet {
     /// Takes over `flight.bytes`.
     func send(_ flight: Flight, from source: SimHost, now: UInt64) {
         let time = Instant(nanoseconds: now)
-        trace.record(Trace.Entry(time: time, from: flight.from, to: flight.to, size: flight.count))
+        let entry = Trace.Entry(time: time, from: flight.from, to: flight.to, size: flight.count)
+        trace.record(entry)
+        if flight.kind == .packet { tap?(entry) }
         pass(flight, from: source, now: now)
     }
 

@@ -110,6 +110,9 @@ package final class SimWorld: @unchecked Sendable {
 
     package var trace: Trace { internet.trace }
 
+    /// Shows every datagram to `tap` when it leaves its machine.
+    package func watch(_ tap: @escaping (Trace.Entry) -> Void) { internet.tap = tap }
+
     package func keepTrace() { internet.trace.keepsEntries = true }
 
     /// Runs `action` when the clock gets to `time`, outside every node.

@@ -90,7 +90,7 @@ package final class Conversation: @unchecked Sendable {
     private var isOver = false
 
     /// How often the path is looked at: shorter than any path is used that does not flicker.
-    private static let look: Duration = .milliseconds(20)
+    private static let look: Duration = .milliseconds(40)
     /// A talker that says nothing looks so often whether it is to speak.
     private static let idle: Duration = .milliseconds(100)
 

@@ -28,8 +28,13 @@ package final class SimPeer: @unchecked Sendable {
             secret: secret, addresses: [SocketAddress.anyIPv4.with(port: Self.port)], offers: [.native],
             diagnostics: diagnostics)
         configuration.relays = relays
-        let (machine, ready) = (world.addNode(name, behind: router), configuration)
+        let machine = world.addNode(name, behind: router)
         self.machine = machine
+        if !relays.isEmpty {
+            let own = MachineAddresses(node: machine)
+            configuration.ownAddresses = { own.all($0) }
+        }
+        let ready = configuration
         let (network, loop, entropy) = (machine.network, machine.loop, machine.entropy)
         let connector = SimRelayConnector(machine)
         node = try world.run(on: machine) {
@@ -39,10 +44,29 @@ package final class SimPeer: @unchecked Sendable {
 
     package var address: SocketAddress { machine.address(port: Self.port) }
 
+    /// What the kernel tells of the machine's addresses, told on.
+    package func networkChanged() {
+        let (node, addresses) = (node, Set(machine.hosts))
+        machine.loop.spawn { await node.networkChanged(machine: addresses) }
+    }
+
     /// Ends in order, so that nothing is left when the world ends.
     package func stop() {
         machine.resume()
         let node = node
         machine.loop.spawn { await node.stop() }
+    }
+}
+
+/// The addresses at which others reach what a machine has bound.
+///
+/// `@unchecked Sendable`: a simulated world runs on one thread.
+private struct MachineAddresses: @unchecked Sendable {
+    let node: SimNode
+
+    func all(_ bound: [SocketAddress]) -> [SocketAddress] {
+        bound.flatMap { address in
+            node.hosts.filter { $0.family == address.family }.map { $0.with(port: address.port) }
+        }
     }
 }

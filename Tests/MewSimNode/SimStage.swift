@@ -20,6 +20,8 @@ package final class SimStage: @unchecked Sendable {
         package var nearBox: SimRouter.Behaviour?
         package var farBox: SimRouter.Behaviour?
         package var talk = Talk.both
+        /// Nothing passes directly from the beginning on: without that a listener's call soon makes a link direct.
+        package var startsCut = false
         /// Of all links outside.
         package var wire = LinkProfile()
 
@@ -38,6 +40,8 @@ package final class SimStage: @unchecked Sendable {
         }
     }
 
+    package enum Side: String, Sendable, CaseIterable { case near, far }
+
     package let world: SimWorld
     package let relays: [SimRelay]
     package let near: SimPeer
@@ -46,9 +50,12 @@ package final class SimStage: @unchecked Sendable {
     package let farBox: SimRouter?
     package let conversation: Conversation
     private let plan: Plan
+    private var directLinks: (toFar: LinkProfile, toNear: LinkProfile)
+    private var moves = 0
 
     package init(_ world: SimWorld, _ plan: Plan) throws {
         (self.world, self.plan) = (world, plan)
+        directLinks = (plan.wire, plan.wire)
         world.changeLinks { $0 = plan.wire }
         relays = (0..<plan.relays).map { SimRelay(world, number: UInt32($0 + 1)) }
         nearBox = plan.nearBox.map { behaviour in world.addRouter("near's box") { $0 = behaviour } }
@@ -56,6 +63,7 @@ package final class SimStage: @unchecked Sendable {
         far = try SimPeer(world, "far", key: 2, relays: relays.map(\.url), behind: farBox)
         near = try SimPeer(world, "near", key: 1, behind: nearBox)
         conversation = Conversation(world, from: near, to: far, talk: plan.talk)
+        if plan.startsCut { cutDirect() }
         // Until the listener has found its relays.
         try world.run(for: .seconds(2))
     }
@@ -109,18 +117,75 @@ package final class SimStage: @unchecked Sendable {
         return recovery(from: event)
     }
 
+    // MARK: - What happens to it
+
     /// Nothing passes between the two nodes directly, or only one way.
     package func cutDirect(toFar: Bool = true, toNear: Bool = true) {
         changeDirect { link, isToFar in if isToFar ? toFar : toNear { link.isDown = true } }
+    }
+
+    /// Packets larger than `bytes` vanish between the two nodes, headers included.
+    package func narrowDirect(to bytes: Int) {
+        changeDirect { link, _ in link.mtu = bytes }
     }
 
     package func healDirect() {
         changeDirect { link, _ in link = self.plan.wire }
     }
 
-    package func changeDirect(_ body: (inout LinkProfile, _ isToFar: Bool) -> Void) {
-        world.changeLink(from: near.machine, to: far.machine) { body(&$0, true) }
-        world.changeLink(from: far.machine, to: near.machine) { body(&$0, false) }
+    private func changeDirect(_ body: (inout LinkProfile, _ isToFar: Bool) -> Void) {
+        body(&directLinks.toFar, true)
+        body(&directLinks.toNear, false)
+        applyDirect()
+    }
+
+    /// Links are between addresses; where the machines have moved to, they are the same.
+    private func applyDirect() {
+        let (toFar, toNear) = directLinks
+        world.changeLink(from: near.machine, to: far.machine) { $0 = toFar }
+        world.changeLink(from: far.machine, to: near.machine) { $0 = toNear }
+    }
+
+    /// The machine is plugged in elsewhere. One behind a box stays there: its box has a new address outside.
+    package func move(_ side: Side) {
+        moves += 1
+        let address = SocketAddress(ipv4: 0x0a03_0000 + UInt32(moves), port: 0)
+        let (peer, box) = parts(side)
+        if let box {
+            box.change(address: address)
+        } else {
+            peer.machine.move(to: [address])
+            tell(peer)
+        }
+        applyDirect()
+    }
+
+    /// A kernel's messages are gathered for so long before a node hears of them.
+    private static let gathering: Duration = .milliseconds(250)
+
+    private func tell(_ peer: SimPeer) {
+        world.plan(at: world.now.advanced(by: Self.gathering)) { peer.networkChanged() }
+    }
+
+    /// Ends what `sleep` or `stop` of its machine began.
+    package func wake(_ side: Side) {
+        let peer = parts(side).peer
+        let hasSlept = peer.machine.state == .asleep
+        peer.machine.resume()
+        // A process that was stopped is not told.
+        if hasSlept { tell(peer) }
+    }
+
+    /// Whether the dialler can know of an address of the listener at which it can be reached.
+    package var mayBeDirect: Bool {
+        plan.knowsAddress && farBox == nil && (nearBox?.behaviour.passesUDP ?? true)
+    }
+
+    package func parts(_ side: Side) -> (peer: SimPeer, box: SimRouter?) {
+        switch side {
+        case .near: (near, nearBox)
+        case .far: (far, farBox)
+        }
     }
 
     /// Ends everything in order.

@@ -13,18 +13,22 @@ struct Cut: Sendable, CustomStringConvertible {
 
     var description: String { name }
 
-    /// Those that a dialler notices by itself: it hears nothing while something of its own is under way.
-    static let noticed: [Cut] = [
+    static let all: [Cut] = [
         Cut(talk: .both, toFar: true, toNear: true, name: "both ways, both talk"),
         Cut(talk: .nearOnly, toFar: true, toNear: true, name: "both ways, the dialler talks"),
         Cut(talk: .both, toFar: false, toNear: true, name: "to the dialler, both talk"),
+        Cut(talk: .farOnly, toFar: true, toNear: true, name: "both ways, the listener talks"),
+        Cut(talk: .both, toFar: true, toNear: false, name: "to the listener, both talk"),
+        Cut(talk: .farOnly, toFar: false, toNear: true, name: "to the dialler, the listener talks"),
+        Cut(talk: .nearOnly, toFar: true, toNear: false, name: "to the listener, the dialler talks"),
     ]
 }
 
 @Suite("Laws of the paths")
 struct PathLawTests {
     @Test(
-        "a direct path that falls silent gives way to the relay within 3 s, on the same link", arguments: Cut.noticed,
+        "a direct path that falls silent gives way to the relay within 3 s, on the same link",
+        arguments: Cut.all,
         0..<4
     )
     func silentPath(cut: Cut, seed: Int) throws {
@@ -37,6 +41,21 @@ struct PathLawTests {
             stage.cutDirect(toFar: cut.toFar, toNear: cut.toNear)
             let time = try stage.recover(from: stage.world.now, within: .seconds(30))
             #expect(try #require(time) <= .seconds(3))
+            #expect(stage.broken == nil)
+        }
+    }
+
+    @Test("a direct path that passes only small packets gives way to the relay", arguments: [600, 1_000, 1_220], 0..<4)
+    func sizeBlackHole(bytes: Int, seed: Int) throws {
+        var plan = SimStage.Plan().wired(by: UInt64(seed))
+        plan.talk.bytes = 4_000
+        try withSimStage(seed: UInt64(seed), plan) { stage in
+            try stage.dial()
+            try stage.world.run(until: { stage.isDirect }, limit: .seconds(20))
+            try stage.world.run(for: .seconds(5))
+            stage.narrowDirect(to: bytes)
+            let time = try stage.recover(from: stage.world.now, within: .seconds(30))
+            #expect(try #require(time) <= .seconds(5))
             #expect(stage.broken == nil)
         }
     }

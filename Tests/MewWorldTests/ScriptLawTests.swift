@@ -1,0 +1,36 @@
+import MewBase
+import MewSim
+import MewSimNode
+import Testing
+
+@Suite("Laws for whatever happens")
+struct ScriptLawTests {
+    @Test("every random script leaves a way at every time, and a seed gives the same script again", arguments: 0..<200)
+    func scripts(seed: Int) {
+        let script = Script.random(seed: UInt64(seed))
+        #expect(script.alwaysHasRoute)
+        #expect(script.description == Script.random(seed: UInt64(seed)).description)
+    }
+
+    @Test("a script is shrunk to what its failure needs, the rest leaving its time behind")
+    func shrinking() {
+        let entries = (0..<9).map { Script.Entry(after: .seconds(40), $0 == 6 ? .narrow(600) : .move(.near)) }
+        let script = Script(SimStage.Plan(relays: 2), entries)
+        let short = script.shrunk { $0.entries.contains { $0.mishap == .narrow(600) } }
+        #expect(short.entries == [Script.Entry(after: .seconds(7 * 40), .narrow(600))])
+    }
+
+    @Test("a script without a way is recognized")
+    func routes() {
+        let cut = Script.Entry(after: .seconds(1), .cut(toFar: true, toNear: true))
+        let fails = Script.Entry(after: .seconds(1), .fail(relay: 0, .dies))
+        #expect(Script(SimStage.Plan(), [cut]).alwaysHasRoute)
+        #expect(Script(SimStage.Plan(), [fails]).alwaysHasRoute)
+        #expect(!Script(SimStage.Plan(), [fails, cut]).alwaysHasRoute)
+        #expect(Script(SimStage.Plan(relays: 2), [fails, cut]).alwaysHasRoute)
+        let back = Script.Entry(after: .seconds(1), .recover(relay: 0))
+        #expect(!Script(SimStage.Plan(), [fails, back, cut]).alwaysHasRoute)
+        let late = Script.Entry(after: .seconds(30), .cut(toFar: true, toNear: true))
+        #expect(Script(SimStage.Plan(), [fails, back, late]).alwaysHasRoute)
+    }
+}
