@@ -15,6 +15,7 @@ extension Node {
     package func networkChanged(machine: Set<SocketAddress>? = nil) async {
         await endpoint.presenceChanged(await presence(machine))
         await relays?.networkChanged()
+        for keeper in keepers.all { await keeper.networkChanged() }
     }
 
     /// What calls say of us: relays and addresses at which we listen.

@@ -57,6 +57,8 @@ package final class Node: Dialer, LinkListener, Sendable {
     private let names: CarrierNames
     private let search: RecordSearch?
     private let knownRelays: [RelayURL]
+    /// Of the connections we dialled.
+    let keepers = PathKeepers()
     private let offers: [ApplicationProtocol]
     private let entropy: any Entropy
     let ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?
@@ -123,12 +125,31 @@ package final class Node: Dialer, LinkListener, Sendable {
     package func dial(_ target: DialTarget) async throws(DialError) -> any Link {
         let urls = relayURLs(of: target)
         let connection = try await connect(target, urls)
-        guard let link = await QUICLink.over(connection, names: names, entropy: entropy) else {
+        let route = await connection.pathState?.route
+        let keeper = keeper(of: connection, target, by: route)
+        guard let link = await QUICLink.over(connection, names: names, entropy: entropy, keeper: keeper) else {
             let closure = try? await connection.closed()
             throw .refused(closure.map(LinkClosure.init) ?? .transport("the connection ended at once"))
         }
-        await keepOnBestPath(connection, link, target, urls)
+        let used = usable(urls, first: route)
+        endpoint.loop.spawn { [keepers] in await keepers.with(keeper) { await keeper.run(by: used) } }
         return link
+    }
+
+    private func keeper(of connection: Connection, _ target: DialTarget, by route: Route?) -> PathKeeper {
+        var candidates = target.addresses
+        // One that was found while dialling may not be among those that were known.
+        if case .direct(let address)? = route, !candidates.contains(address) { candidates.insert(address, at: 0) }
+        return PathKeeper(
+            connection, peer: target.node, addresses: candidates, families: Set(addresses.map(\.family)),
+            relays: relays,
+            diagnostics: diagnostics)
+    }
+
+    /// The relays of a connection, the one that carries it first: it may have been found while dialling.
+    private func usable(_ urls: [RelayURL], first route: Route?) -> [RelayURL] {
+        guard case .carried(let carrier, _)? = route, let used = names[carrier] else { return urls }
+        return Self.unique([used] + urls)
     }
 
     private func connect(_ target: DialTarget, _ urls: [RelayURL]) async throws(DialError) -> Connection {
@@ -148,20 +169,6 @@ package final class Node: Dialer, LinkListener, Sendable {
         } catch {
             throw DialError(error, names)
         }
-    }
-
-    private func keepOnBestPath(
-        _ connection: Connection, _ link: QUICLink, _ target: DialTarget, _ urls: [RelayURL]
-    ) async {
-        guard let relays else { return }
-        var urls = urls
-        // The relay may be one that was found.
-        if case .relay(let url) = await link.status().path, let used = try? RelayURL(url) {
-            urls = Self.unique([used] + urls)
-        }
-        guard !urls.isEmpty else { return }
-        let keeper = PathKeeper(connection: connection, target: target, relays: relays, urls: urls)
-        endpoint.loop.spawn { await keeper.run() }
     }
 
     /// What is no URL is passed over: it came from somebody's payload or from an older version of our own registry.
@@ -195,49 +202,4 @@ package final class Node: Dialer, LinkListener, Sendable {
         await endpoint.close(code: code.rawValue, reason: reason)
         await relays?.stop()
     }
-}
-
-/// Why a node could not start. `problem` says what was tried and what stopped it, `advice` one thing to do.
-package enum NodeError: Error, Sendable, CustomStringConvertible {
-    case portTaken(SocketAddress)
-    case noSuchAddress(SocketAddress)
-    case notPermitted(SocketAddress)
-    /// Neither IPv4 nor IPv6 works here.
-    case noNetwork
-    case failed(String)
-
-    init(_ failure: BindFailure) {
-        switch failure {
-        case .identity(let reason): self = .failed("the TLS library refused our key: \(reason)")
-        case .socket(.addressInUse(let address)): self = .portTaken(address)
-        case .socket(.addressNotAvailable(let address)): self = .noSuchAddress(address)
-        case .socket(.permissionDenied(let address)): self = .notPermitted(address)
-        case .socket(.familyNotSupported): self = .noNetwork
-        case .socket(.system(let errno, let doing)): self = .failed("\(doing): \(SystemCause(errno: errno))")
-        }
-    }
-
-    /// Half a sentence.
-    package var problem: String {
-        switch self {
-        case .portTaken(let address): "cannot listen on UDP \(address): another process has that port"
-        case .noSuchAddress(let address): "cannot listen on UDP \(address): no network interface here has that address"
-        case .notPermitted(let address): "cannot listen on UDP \(address): ports below 1024 need privileges"
-        case .noNetwork: "cannot open a UDP socket: this system has neither IPv4 nor IPv6 switched on"
-        case .failed(let reason): "cannot start the node: \(reason)"
-        }
-    }
-
-    /// A whole sentence.
-    package var advice: String {
-        switch self {
-        case .portTaken: "Stop it, or choose another port with --bind IP:PORT."
-        case .noSuchAddress: "Choose another address with --bind IP:PORT."
-        case .notPermitted: "Choose a higher one with --bind IP:PORT."
-        case .noNetwork: "Switch one of them on."
-        case .failed: "Try again."
-        }
-    }
-
-    package var description: String { "\(problem). \(advice)" }
 }

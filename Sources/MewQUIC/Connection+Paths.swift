@@ -1,15 +1,33 @@
 package import MewBase
 package import MewQUICCore
 
-// Moving to another path (RFC 9000 §9). Dialler only; the listener follows.
+// Moving to another path (RFC 9000 §9). Dialler only; the listener follows. Who moves connections is told what happens to
+// their paths by `observePaths`, and acts in a later turn.
 
 extension Connection {
+    /// Calls `observer` on the loop, in the midst of a turn, until the connection ends: it must not call back at once.
+    package func observePaths(_ observer: @escaping @Sendable (PathNotice) -> Void) {
+        driver.onPath = observer
+    }
+
+    /// One `PathNotice.sent` as soon as something is under way that the peer has to acknowledge.
+    package func tellWhenSent() {
+        driver.tellsWhenSent = true
+    }
+
+    /// Checks whether the peer answers by one of `routes`, all at once, and moves to the first by which it does. The present
+    /// path carries everything meanwhile; a move made meanwhile ends the check.
+    package func probe(_ routes: [Route], from source: SocketAddress? = nil) throws(QUICError) -> CorePath {
+        try driver.probe(routes, from: source)
+    }
+
     /// Checks the way by `route` and moves there when it answers. The present path carries everything meanwhile.
     ///
     /// - Parameter source: the address of ours to leave from; nil lets the kernel choose.
     /// - Returns: false when it did not answer: nothing has changed.
     package func migrate(to route: Route, from source: SocketAddress? = nil) async throws(QUICError) -> Bool {
-        let path = try driver.migrate(to: route, from: source)
+        let path = try driver.probe([route], from: source)
+        driver.migrations[path] = .some(nil)
         defer { driver.migrations[path] = nil }
         while true {
             if let outcome = driver.migrations[path] ?? nil { return outcome }
@@ -25,4 +43,34 @@ extension Connection {
     package func migrateImmediately(to route: Route, from source: SocketAddress? = nil) throws(QUICError) {
         try driver.migrateImmediately(to: route, from: source)
     }
+
+    /// What carries the connection, and how well; nil after its end.
+    package var pathState: PathState? { driver.pathState }
+}
+
+/// What happens to the paths of a connection.
+package enum PathNotice: Hashable, Sendable {
+    /// The connection can be moved from now on.
+    case confirmed
+    /// Something is under way.
+    case sent
+    /// A check is over: by which route the peer answered, nil when it did not.
+    case probed(CorePath, answeredBy: Route?)
+}
+
+/// The path of a connection at one moment.
+package struct PathState: Hashable, Sendable {
+    /// Nil when the way is gone.
+    package let route: Route?
+    /// Since when it carries the connection.
+    package let since: Instant
+    /// Since when something is under way without any acknowledgement; nil while nothing is.
+    package let unansweredSince: Instant?
+    /// Since when stream data is under way and none of it is acknowledged; nil while there is none.
+    package let stalledSince: Instant?
+    package let lastAcknowledged: Instant
+    /// RFC 9002 §6.2, without back-off.
+    package let probeTimeout: Duration
+    /// The connection can be moved.
+    package let isConfirmed: Bool
 }

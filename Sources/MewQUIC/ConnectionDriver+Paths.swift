@@ -5,29 +5,23 @@ internal import MewQUICCore
 // Moving to another path (RFC 9000 §9). Dialler only; the listener follows.
 
 extension ConnectionDriver {
-    /// Starts the check of another path; what becomes of it stands in `migrations`.
-    func migrate(to route: Route, from source: SocketAddress?) throws(QUICError) -> CorePath {
-        try startMigration(to: route, from: source) { (core, path) throws(QUICError) in
-            migrations[path] = .some(nil)
-            do throws(QUICError) {
-                try core.migrate(to: path, now: loop.now)
-            } catch {
-                migrations[path] = nil
-                throw error
-            }
+    /// Starts the check of a path that may lead by any of `routes`; `PathNotice.probed` tells the outcome.
+    func probe(_ routes: [Route], from source: SocketAddress?) throws(QUICError) -> CorePath {
+        try startMigration(to: routes, from: source) { (core, path) throws(QUICError) in
+            try core.migrate(to: path, now: loop.now)
         }
     }
 
     func migrateImmediately(to route: Route, from source: SocketAddress?) throws(QUICError) {
-        _ = try startMigration(to: route, from: source) { (core, path) throws(QUICError) in
+        _ = try startMigration(to: [route], from: source) { (core, path) throws(QUICError) in
             try core.migrateImmediately(to: path, now: loop.now)
         }
     }
 
     private func startMigration(
-        to route: Route, from source: SocketAddress?, _ start: (ConnectionCore, CorePath) throws(QUICError) -> Void
+        to ways: [Route], from source: SocketAddress?, _ start: (ConnectionCore, CorePath) throws(QUICError) -> Void
     ) throws(QUICError) -> CorePath {
-        let path = try addPath(route, from: source)
+        let path = try addPath(ways, from: source)
         do {
             try start(requireCore(), path)
         } catch {
@@ -39,21 +33,45 @@ extension ConnectionDriver {
         return path
     }
 
-    private func addPath(_ route: Route, from source: SocketAddress?) throws(QUICError) -> CorePath {
+    private func addPath(_ ways: [Route], from source: SocketAddress?) throws(QUICError) -> CorePath {
         guard role == .client else { throw .refused("the listening side cannot migrate") }
-        guard var outlet = outlets.outlet(to: route) else { throw .refused("no way to \(route)") }
-        outlet.source = source
-        return routes.addPath(outlet)
+        var found: [Outlet] = []
+        for way in ways {
+            guard var outlet = outlets.outlet(to: way) else { continue }
+            outlet.source = source
+            found.append(outlet)
+        }
+        guard !found.isEmpty else { throw .refused("no way to \(ways)") }
+        return routes.addPath(found)
     }
 
     func pathValidated(_ path: CorePath, succeeded: Bool) {
+        if succeeded {
+            if let arrival { routes.settle(path, by: arrival) }
+        } else if path != core?.path {
+            routes.removePath(path)
+        }
         if migrations[path] != nil { migrations[path] = .some(succeeded) }
-        if !succeeded, path != core?.path { routes.removePath(path) }
         waiters.resumeAll(pathWaiters)
+        onPath?(.probed(path, answeredBy: succeeded ? routes.outlets(of: path).first?.route : nil))
     }
 
     func pathChanged() {
         guard let core else { return }
         routes.pathChanged(to: core.path)
+    }
+
+    func tellWhetherSent() {
+        guard core?.unansweredSince != nil else { return }
+        tellsWhenSent = false
+        onPath?(.sent)
+    }
+
+    var pathState: PathState? {
+        guard let core else { return nil }
+        return PathState(
+            route: routes.outlets(of: core.path).first?.route, since: core.pathSince,
+            unansweredSince: core.unansweredSince, stalledSince: core.stalledSince,
+            lastAcknowledged: core.lastAcknowledged, probeTimeout: core.probeTimeout, isConfirmed: core.isConfirmed)
     }
 }

@@ -43,8 +43,14 @@ final class ConnectionDriver {
     let openers = WaitList()
     let datagramReaders = WaitList()
     let pathWaiters = WaitList()
-    /// Paths being checked, with the outcome once it is known.
+    /// Paths being checked that a task waits for, with the outcome once it is known.
     var migrations: [CorePath: Bool?] = [:]
+    /// Told what happens to paths; called within a turn.
+    var onPath: ((PathNotice) -> Void)?
+    /// `onPath` is to hear of the next packet that the peer has to acknowledge.
+    var tellsWhenSent = false
+    /// Where the packets came from that are being read.
+    private(set) var arrival: Outlet?
     private var datagramsLeft: [[UInt8]] = []
     /// Nil unless the peer knows path messages.
     var talk: ConnectionTalk?
@@ -90,6 +96,7 @@ final class ConnectionDriver {
         _ packets: UnsafeRawBufferPointer, segmentSize: Int, from arrival: Outlet, ecn: UInt8, now: Instant
     ) {
         guard let core, let path = routes.path(for: arrival) else { return }
+        self.arrival = arrival
         var isProof = false
         for start in stride(from: 0, to: packets.count, by: segmentSize) {
             let packet = UnsafeRawBufferPointer(rebasing: packets[start..<min(start + segmentSize, packets.count)])
@@ -134,6 +141,7 @@ final class ConnectionDriver {
             outlets.commit(outgoing, in: memory, expected: expected, to: actual)
         }
         takeEvents()
+        if tellsWhenSent { tellWhetherSent() }
         guard let core = self.core else { return .distantFuture }
         return talk.map { min(core.deadline, $0.deadline) } ?? core.deadline
     }
@@ -190,7 +198,7 @@ final class ConnectionDriver {
     private func handle(_ event: ConnectionEvent) {
         switch event {
         case .established: established()
-        case .confirmed: break
+        case .confirmed: onPath?(.confirmed)
         case .opened(let stream): opened(stream)
         case .readable(let stream): streams[stream.id].map { waiters.resumeAll($0.reader) }
         case .writable(let stream): streams[stream.id].map { waiters.resumeAll($0.writer) }
@@ -235,6 +243,7 @@ final class ConnectionDriver {
         endpoint?.ended(self, closure: closure, ids: issued, words: core.farewell.map { LastWords($0) })
         self.core = nil
         endpoint = nil
+        onPath = nil
         issued = []
         incomingStreams.removeAll()
         waiters.resumeAll()

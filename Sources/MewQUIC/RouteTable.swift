@@ -80,23 +80,27 @@ struct RouteTable {
 
     /// A packet from `arrival` was genuine: the race is over, and it has won.
     mutating func settleRace(_ arrival: Outlet) {
-        guard isDialler, let index = paths.firstIndex(where: { $0.path == Self.racingPath }),
-            paths[index].outlets.count > 1,
-            let winner = paths[index].outlets.first(where: { $0.route == arrival.route })
-        else { return }
-        paths[index].outlets = [winner]
+        if isDialler { settle(Self.racingPath, by: arrival) }
     }
 
     /// Where the peer was, the last one first.
     var arrivals: [Outlet] { paths.reversed().flatMap(\.outlets) }
 
-    /// Dialler only: a new path, for a migration.
-    mutating func addPath(_ outlet: Outlet) -> CorePath {
+    /// Dialler only: a new path, for a migration. With several outlets it is a race, until `settle`.
+    mutating func addPath(_ outlets: [Outlet]) -> CorePath {
         precondition(isDialler, "a listener's paths come from its packets")
         let path = Self.diallerPath(nextNumber)
         nextNumber += 1
-        paths.append(Path(path: path, outlets: [outlet]))
+        paths.append(Path(path: path, outlets: outlets))
         return path
+    }
+
+    /// Dialler only: what the race of `path` was about came from `arrival`.
+    mutating func settle(_ path: CorePath, by arrival: Outlet) {
+        guard let index = paths.firstIndex(where: { $0.path == path }), paths[index].outlets.count > 1,
+            let winner = paths[index].outlets.first(where: { $0.route == arrival.route })
+        else { return }
+        paths[index].outlets = [winner]
     }
 
     /// Dialler only: forgets a path that did not answer or was left.

@@ -52,6 +52,9 @@ extension ConnectionCore {
         return max(since, flight.lastAcknowledged, pathSince)
     }
 
+    /// When the peer last acknowledged something; before the first time, when the machine started.
+    package var lastAcknowledged: Instant { flight.lastAcknowledged }
+
     /// Since when stream data is under way and none of it is acknowledged; nil while there is none. When this is long ago
     /// and `unansweredSince` is not, only small packets arrive.
     package var stalledSince: Instant? {

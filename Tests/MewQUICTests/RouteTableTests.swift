@@ -29,8 +29,8 @@ struct RouteTableTests {
     @Test("of two paths to one address the one that leaves from where the packet came to is meant, else the newest")
     func tellsSourcesApart() {
         var table = RouteTable(racing: [first])
-        let wifi = table.addPath(Self.outlet("192.0.2.1:1", from: "10.0.0.1:0"))
-        let cable = table.addPath(Self.outlet("192.0.2.1:1", from: "10.0.0.2:0"))
+        let wifi = table.addPath([Self.outlet("192.0.2.1:1", from: "10.0.0.1:0")])
+        let cable = table.addPath([Self.outlet("192.0.2.1:1", from: "10.0.0.2:0")])
         #expect(Set([RouteTable.racingPath, wifi, cable]).count == 3)
         #expect(table.path(for: Self.outlet("192.0.2.1:1", from: "10.0.0.1:4000")) == wifi)
         #expect(table.path(for: Self.outlet("192.0.2.1:1", from: "10.0.0.2:4000")) == cable)
@@ -39,10 +39,23 @@ struct RouteTableTests {
         #expect(table.path(for: Self.outlet("192.0.2.1:1", from: "10.0.0.2:4000")) == RouteTable.racingPath)
     }
 
+    @Test("a check of several ways goes all of them until one has answered, whatever else comes in by another")
+    func checksSeveral() {
+        var table = RouteTable(racing: [first])
+        let path = table.addPath([first, second])
+        #expect(table.outlets(of: path) == [first, second])
+        table.settleRace(first)
+        #expect(table.outlets(of: path) == [first, second])
+        table.settle(path, by: Self.outlet("192.0.2.3:3"))
+        #expect(table.outlets(of: path) == [first, second])
+        table.settle(path, by: Self.outlet("192.0.2.2:2", from: "10.0.0.1:9"))
+        #expect(table.outlets(of: path) == [second])
+    }
+
     @Test("a dialler that has moved keeps the eight newest paths, whichever it uses")
     func dropsOldPaths() {
         var table = RouteTable(racing: [first])
-        let paths = (0..<8).map { table.addPath(Self.outlet("192.0.2.9:\($0 + 1)")) }
+        let paths = (0..<8).map { table.addPath([Self.outlet("192.0.2.9:\($0 + 1)")]) }
         #expect(table.count == RouteTable.maxPaths + 1)
         table.pathChanged(to: RouteTable.racingPath)
         #expect(table.count == RouteTable.maxPaths)

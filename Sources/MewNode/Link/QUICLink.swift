@@ -15,6 +15,8 @@ package actor QUICLink: IncomingLink {
     package nonisolated let applicationProtocol: ApplicationProtocol
     private let connection: Connection
     private let names: CarrierNames
+    /// Nil on the listening side.
+    private let keeper: PathKeeper?
     private let entropy: any Entropy
 
     private let account = ReceiveCharge.Account()
@@ -25,22 +27,26 @@ package actor QUICLink: IncomingLink {
     /// - Parameter connection: one whose handshake is complete.
     init(
         _ connection: Connection, peer: NodeID, applicationProtocol: ApplicationProtocol, names: CarrierNames,
-        entropy: any Entropy
+        keeper: PathKeeper?, entropy: any Entropy
     ) {
         unownedExecutor = connection.unownedExecutor
         self.connection = connection
         self.names = names
+        self.keeper = keeper
         self.peer = peer
         self.applicationProtocol = applicationProtocol
         self.entropy = entropy
     }
 
     /// Nil when the connection ended meanwhile, or speaks nothing we know.
-    static func over(_ connection: Connection, names: CarrierNames, entropy: any Entropy) async -> QUICLink? {
+    static func over(
+        _ connection: Connection, names: CarrierNames, entropy: any Entropy, keeper: PathKeeper? = nil
+    ) async -> QUICLink? {
         guard let peer = try? await connection.peer,
             let name = try? await connection.applicationProtocol, let known = ApplicationProtocol(rawValue: name)
         else { return nil }
-        return QUICLink(connection, peer: peer, applicationProtocol: known, names: names, entropy: entropy)
+        return QUICLink(
+            connection, peer: peer, applicationProtocol: known, names: names, keeper: keeper, entropy: entropy)
     }
 
     // MARK: Channels
@@ -157,11 +163,21 @@ package actor QUICLink: IncomingLink {
             return LinkStatus(path: .direct(.anyIPv4), roundTrip: nil, since: now, lastProof: now)
         }
         let numbers = status.statistics
-        return LinkStatus(
+        var link = LinkStatus(
             path: status.route.map { LinkPath($0, names) } ?? .direct(numbers.path.remote),
             roundTrip: numbers.roundTrip,
             since: numbers.pathSince, lastProof: numbers.lastProof)
+        if let keeper {
+            await keeper.describe(&link)
+        } else if case .relay = link.path {
+            link.whyNotDirect = Self.otherSideDecides
+        }
+        return link
     }
+
+    private static let otherSideDecides = WhyNotDirect(
+        .otherSideDecides, text: "the other side dialled, and only it can move the connection to an address",
+        help: "Ask there with 'mew status' why it does not.")
 }
 
 extension Loop {

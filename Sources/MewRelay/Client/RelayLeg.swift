@@ -124,17 +124,6 @@ package actor RelayLeg {
         RelayLegStatus(phase: phase, roundTrip: pings?.roundTrip, problem: problem, isSuperseded: isSuperseded)
     }
 
-    /// Suspends until the relay forwards for us, in another connection than that of `last`; when that began. Nil when the leg
-    /// was closed or the task was cancelled before that.
-    package func connected(after last: Instant?) async -> Instant? {
-        while phase != .closed, !Task.isCancelled {
-            if case .connected(let since) = phase, since != last { return since }
-            let seen = phase
-            await wait(unless: { phase != seen })
-        }
-        return nil
-    }
-
     /// Suspends until the relay forwards for us; false when the leg was closed or the task was cancelled before that.
     package func connected() async -> Bool {
         while true {
@@ -147,6 +136,15 @@ package actor RelayLeg {
                 await wait(unless: { phase != seen })
             }
         }
+    }
+
+    /// Suspends until the phase is another one than `seen`, and returns it; `closed` when the task is cancelled before that.
+    package func phase(after seen: RelayLegStatus.Phase?) async -> RelayLegStatus.Phase {
+        while phase == seen {
+            if Task.isCancelled { return .closed }
+            await wait(unless: { phase != seen })
+        }
+        return phase
     }
 
     /// How this leg's carrier calls `node`.

@@ -1,0 +1,259 @@
+import MewBase
+import MewIdentity
+import MewLoop
+import MewPath
+import MewQUIC
+import MewQUICCore
+import MewRelay
+import MewWire
+
+/// Keeps one dialled connection on the best way while it lives: supplies its `PathSelector` with what happens and performs its
+/// steps. Only the dialler can (DESIGN §6); its relay legs stay open as long as the connection lives.
+///
+/// Pinned to the connection's loop. `run` returns when the connection is over; whoever made the keeper runs it once.
+actor PathKeeper {
+    nonisolated let unownedExecutor: UnownedSerialExecutor
+    private let connection: Connection
+    private let peer: NodeID
+    private let relays: NodeRelays?
+    /// Of addresses that this machine has a socket for.
+    private let families: Set<SocketAddress.Family>
+    private let diagnostics: any DiagnosticSink
+    private let loop: any Loop
+
+    private var selector: PathSelector
+    /// In the order of their relay numbers.
+    private var legs: [Leg] = []
+    private var probes: [CorePath: PathSelector.ProbeNumber] = [:]
+    private var timer: LoopTimer?
+    private var isOver = false
+
+    private struct Leg {
+        let url: RelayURL
+        let joined: NodeRelays.Joined
+        let watch: Task<Void, Never>
+    }
+
+    /// - Parameters:
+    ///   - addresses: of the peer; those that this machine has no socket for are only counted.
+    ///   - relays: nil when none can be used.
+    init(
+        _ connection: Connection, peer: NodeID, addresses: [SocketAddress], families: Set<SocketAddress.Family>,
+        relays: NodeRelays?, diagnostics: any DiagnosticSink
+    ) {
+        unownedExecutor = connection.unownedExecutor
+        loop = connection.loop
+        let routable = addresses.filter { families.contains($0.family) }
+        selector = PathSelector(
+            addresses: routable, unroutable: addresses.count - routable.count, relays: [], now: connection.loop.now)
+        self.connection = connection
+        self.peer = peer
+        self.relays = relays
+        self.families = families
+        self.diagnostics = diagnostics
+    }
+
+    // MARK: - Life
+
+    /// Uses these relays, home first, until the connection is over.
+    func run(by urls: [RelayURL]) async {
+        for url in urls { await add(url) }
+        await connection.observePaths { [loop] notice in loop.post { self.assumeIsolated { $0.noticed(notice) } } }
+        look()
+        // Until the connection is over.
+        while let call = await connection.nextCall() { await called(call) }
+        await finish()
+    }
+
+    /// Another relay by which the peer can be reached; nil when there is none, or no room for it.
+    @discardableResult
+    private func add(_ url: RelayURL) async -> RelayNumber? {
+        if let index = legs.firstIndex(where: { $0.url == url }) { return RelayNumber(index) }
+        guard let relays, !isOver else { return nil }
+        let joined = await relays.visit(url)
+        // Somebody else may have added one meanwhile.
+        guard !isOver, !legs.contains(where: { $0.url == url }), let number = selector.addRelay(url.description),
+            number.index == legs.count
+        else {
+            await relays.release(url)
+            return legs.firstIndex { $0.url == url }.map(RelayNumber.init)
+        }
+        let watch = loop.spawn { await self.watch(number, joined.leg) }
+        legs.append(Leg(url: url, joined: joined, watch: watch))
+        return number
+    }
+
+    private func watch(_ number: RelayNumber, _ leg: RelayLeg) async {
+        var seen: RelayLegStatus.Phase?
+        while !isOver {
+            let phase = await leg.phase(after: seen)
+            if isOver || phase == .closed { return }
+            seen = phase
+            if case .connected(let since) = phase {
+                take(.relayChanged(number, connectedSince: since))
+                // The listener knows only where packets have come from, and a direct connection came through no relay.
+                await connection.announce(.carried(legs[number.index].joined.carrier, peer: leg.number(of: peer)))
+            } else {
+                take(.relayChanged(number, connectedSince: nil))
+            }
+        }
+    }
+
+    private func finish() async {
+        isOver = true
+        if let timer { loop.cancel(timer) }
+        for leg in legs { leg.watch.cancel() }
+        for leg in legs { await relays?.release(leg.url) }
+    }
+
+    // MARK: - What happens
+
+    private func noticed(_ notice: PathNotice) {
+        switch notice {
+        case .confirmed, .sent: look()
+        case .probed(let path, let route):
+            guard let number = probes.removeValue(forKey: path) else { return look() }
+            var address: SocketAddress?
+            if case .direct(let answered)? = route { address = answered }
+            take(.probed(number, answeredBy: address))
+        }
+    }
+
+    /// The addresses of this machine have changed, or it was asleep.
+    func networkChanged() {
+        take(.networkChanged)
+    }
+
+    /// The peer tells where it is, perhaps because it does not hear us.
+    private func called(_ call: PeerCall) async {
+        // At once what cannot wait, then the relays that are new.
+        let heard = PathCall(
+            isUnheard: call.isUnheard, candidates: call.call.candidates.filter { families.contains($0.family) },
+            cameBy: way(of: call.route))
+        take(.called(heard))
+        for url in call.call.relays { await add(url) }
+    }
+
+    /// The peer tells where it can be reached, on a path that works.
+    func learned(_ addresses: [SocketAddress], relays urls: [RelayURL]) async {
+        for url in urls { await add(url) }
+        take(.learnt(addresses.filter { families.contains($0.family) }))
+    }
+
+    private func take(_ input: PathSelector.Input) {
+        guard !isOver, let sample = sample() else { return }
+        perform(selector.take(input, seeing: sample, now: loop.now))
+    }
+
+    private func look() {
+        guard !isOver, let sample = sample() else { return }
+        perform(selector.look(sample, now: loop.now))
+    }
+
+    // MARK: - What is seen and done
+
+    private func sample() -> PathSample? {
+        guard let state = connection.assumeIsolated({ $0.pathState }) else { return nil }
+        return PathSample(
+            way: state.route.flatMap { way(of: $0) }, since: state.since, unansweredSince: state.unansweredSince,
+            stalledSince: state.stalledSince, lastAcknowledged: state.lastAcknowledged,
+            probeTimeout: state.probeTimeout, canMove: state.isConfirmed)
+    }
+
+    private func way(of route: Route) -> PathWay? {
+        switch route {
+        case .direct(let address): .direct(address)
+        case .carried(let carrier, _):
+            legs.firstIndex { $0.joined.carrier == carrier }.map { .relay(RelayNumber($0)) }
+        }
+    }
+
+    private func perform(_ steps: [PathSelector.Step]) {
+        var refused: [PathSelector.ProbeNumber] = []
+        for step in steps {
+            switch step {
+            case .probe(let number, let addresses):
+                if !probe(number, addresses) { refused.append(number) }
+            case .use(let way): use(way)
+            case .ask(let number): legs[number.index].joined.leg.assumeIsolated { $0.ask() }
+            case .retryRelays: for leg in legs { leg.joined.leg.assumeIsolated { $0.retryNow() } }
+            }
+        }
+        rearm()
+        for number in refused { take(.probeRefused(number)) }
+    }
+
+    /// False when the library cannot now: the peer has given us no further connection ID yet.
+    private func probe(_ number: PathSelector.ProbeNumber, _ addresses: [SocketAddress]) -> Bool {
+        do {
+            let path = try connection.assumeIsolated { try $0.probe(addresses.map { .direct($0) }) }
+            probes = [path: number]
+            report("path_probe", "asking \(addresses.count) addresses of a peer whether they answer")
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private func use(_ way: PathWay) {
+        let route: Route
+        switch way {
+        case .direct(let address): route = .direct(address)
+        case .relay(let number):
+            let joined = legs[number.index].joined
+            let sender = joined.leg.assumeIsolated { [peer] in $0.number(of: peer) }
+            route = .carried(joined.carrier, peer: sender)
+        }
+        do {
+            try connection.assumeIsolated { try $0.migrateImmediately(to: route) }
+            report("path_moved", "a connection moves to \(words(way))")
+        } catch {
+            // The selector sees that nothing has changed and says it again.
+            report("path_refused", "a connection cannot move to \(words(way)): \(error)")
+        }
+    }
+
+    private func words(_ way: PathWay) -> String {
+        switch way {
+        case .direct(let address): "\(address)"
+        case .relay(let number): "the relay \(selector.url(of: number))"
+        }
+    }
+
+    private func report(_ name: String, _ message: @autoclosure () -> String) {
+        diagnostics.record(ifWanted: .debug) { Diagnostic(.debug, "path", name, message()) }
+    }
+
+    /// One timer for the next look; and a word as soon as something is under way.
+    private func rearm() {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        let next = selector.nextLook
+        if next < .distantFuture {
+            timer = loop.schedule(at: next) { self.assumeIsolated { $0.timerFired() } }
+        }
+        connection.assumeIsolated { if $0.pathState?.unansweredSince == nil { $0.tellWhenSent() } }
+    }
+
+    private func timerFired() {
+        timer = nil
+        look()
+    }
+
+    // MARK: - What others are told
+
+    /// Adds what only the keeper knows to the status of the link.
+    func describe(_ status: inout LinkStatus) {
+        let (now, sample) = (loop.now, sample())
+        status.candidates = selector.candidateStates(using: sample?.way, now: now)
+        status.relays = selector.rankedRelays(using: sample?.way, now: now).map { number in
+            let leg = legs[number.index].joined.leg.assumeIsolated { $0.status }
+            return RelayCandidate(
+                url: selector.url(of: number), isConnected: leg.isConnected, problem: leg.problem)
+        }
+        if case .relay = status.path { status.whyNotDirect = selector.whyNotDirect(now: now) }
+    }
+
+    /// The latest inputs of the choice, for a report.
+    var trace: [PathTrace.Entry] { selector.trace.entries }
+}
