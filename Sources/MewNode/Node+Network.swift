@@ -30,13 +30,21 @@ extension Node {
         guard let loop = endpoint.loop as? EventLoop else { return await setPresence(nil) }
         await setPresence(NetworkPicture.current().addresses)
         let watch = await loop.spawn { [weak self] in
-            try? NetworkWatch(on: loop) { event, picture in
-                guard let self else { return }
-                self.report(event)
-                loop.spawn { await self.networkChanged(machine: picture.addresses) }
+            Result { () throws(SystemError) in
+                try NetworkWatch(on: loop) { event, picture in
+                    guard let self else { return }
+                    self.report(event)
+                    loop.spawn { await self.networkChanged(machine: picture.addresses) }
+                }
             }
         }.value
-        self.watch.withLock { $0 = watch }
+        switch watch {
+        case .success(let watch): self.watch.withLock { $0 = watch }
+        case .failure(let error):
+            diagnostics.record(ifWanted: .warning) {
+                Diagnostic(.warning, "node", "network_not_watched", "changes of the network are not told: \(error)")
+            }
+        }
     }
 
     private func setPresence(_ machine: Set<SocketAddress>?) async {

@@ -38,7 +38,7 @@ extension ConnectionDriver {
         case .question(let answer): endpoint?.send(answer, by: arrival)
         case .call(let call, let isNew, let answer):
             endpoint?.send(answer, by: arrival)
-            if role == .client, isNew { called(call, core, from: arrival.route) }
+            if role == .client, isNew { willBeCalled(call, from: arrival.route) }
         case .answer(let question, _, _): answered(question, by: arrival.route, now: now)
         }
         return true
@@ -55,10 +55,20 @@ extension ConnectionDriver {
     /// Unread calls kept; the latest say it all.
     private static let maxCalls = 4
 
-    private func called(_ call: Call, _ core: ConnectionCore, from route: Route) {
+    /// Packets that wait in the sockets are looked at first: they may show that the listener's complaint is answered.
+    private func willBeCalled(_ call: Call, from route: Route) {
+        _ = loop.schedule(at: loop.now) { [weak self] in self?.called(call, from: route) }
+    }
+
+    private func called(_ call: Call, from route: Route) {
+        guard let core else { return }
         let present = talk?.talk.keys.mark(ofPeers: core.presentPeerID)
+        var isUnheard = false
+        if let mark = call.unheard, mark == present {
+            isUnheard = talk?.doubt.believes(mark, lastProof: core.lastProof, now: loop.now) ?? false
+        }
         if calls.count >= Self.maxCalls { calls.removeFirst() }
-        calls.append(PeerCall(call: call, isUnheard: call.unheard != nil && call.unheard == present, route: route))
+        calls.append(PeerCall(call: call, isUnheard: isUnheard, route: route))
         waiters.resumeAll(callWaiters)
     }
 

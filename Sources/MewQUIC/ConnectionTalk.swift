@@ -15,6 +15,8 @@ struct ConnectionTalk {
     private(set) var ways: [Outlet] = []
     /// Listener only: which of our connection IDs the last packet of the dialler had.
     var heardID: LocalConnectionID?
+    /// Dialler only: what to make of a call that the listener does not hear us.
+    var doubt = UnheardDoubt()
 
     /// As many legs as a dialler keeps, and the addresses it was probed from.
     static let maxWays = 8
@@ -65,6 +67,9 @@ package struct Presence: Sendable, Hashable {
     /// Whether packets may still leave from `address`, and reach it.
     func has(_ address: SocketAddress?) -> Bool {
         guard let address, let machine else { return true }
-        return machine.contains(address.with(port: 0))
+        // Without the scope: not every report of the kernel has it.
+        return machine.contains {
+            ($0.family, $0.high, $0.low) == (address.family, address.high, address.low)
+        }
     }
 }

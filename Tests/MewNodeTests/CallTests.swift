@@ -8,7 +8,7 @@ import MewTestSupport
 import MewWire
 import Testing
 
-/// A listener with two uplinks, of which one works at a time, its dialler, and a relay both know.
+/// A listener that moves from one uplink to another, its dialler, and a relay both know.
 @Suite("A listener that cannot migrate calls its dialler")
 struct CallTests {
     private static let port: UInt16 = 4_000
@@ -25,21 +25,14 @@ struct CallTests {
         let link: any Link
         let channel: any MessageChannel
 
-        /// The old uplink is dead from now on, and nobody is told.
-        func cut() { change(CallTests.oldUplink, isDown: true) }
+        /// The listener's machine is in another network from now on, and nobody is told.
+        func cut() { farMachine.move(to: [CallTests.newUplink]) }
 
         /// The listener's machine notices, as a kernel would tell it.
         func notice(after delay: Duration = .milliseconds(250)) {
             let (far, loop) = (far, farMachine.loop)
             world.plan(at: world.now.advanced(by: delay)) {
                 loop.spawn { await far.networkChanged(machine: [CallTests.newUplink.with(port: 0)]) }
-            }
-        }
-
-        func change(_ uplink: SocketAddress, isDown: Bool) {
-            for host in nearMachine.hosts {
-                world.changeLink(from: uplink, to: host) { $0.isDown = isDown }
-                world.changeLink(from: host, to: uplink) { $0.isDown = isDown }
             }
         }
 
@@ -55,7 +48,7 @@ struct CallTests {
     ) throws {
         try withSimWorld(seed: seed) { world in
             world.changeLinks { $0.latency = latency }
-            let farMachine = world.addNode("far", hosts: [Self.oldUplink, Self.newUplink])
+            let farMachine = world.addNode("far", hosts: [Self.oldUplink])
             let nearMachine = world.addNode("near")
             let relay = TestRelay()
             let far = try Self.start(2, relay, on: farMachine, world) {
@@ -156,8 +149,7 @@ struct CallTests {
     )
     func silence() throws {
         try withStage(seed: 7, serve: Self.ticker) { stage in
-            stage.cut()
-            stage.change(Self.newUplink, isDown: true)
+            stage.world.changeLinks { $0.isDown = true }
             let gap = try longestGap(stage)
             #expect(gap <= .seconds(5))
             let path = try stage.path
@@ -185,6 +177,34 @@ struct CallTests {
                 #expect(second == [9])
             }
             #expect(began.duration(to: stage.world.now) <= .milliseconds(200))
+        }
+    }
+
+    @Test(
+        "a dialler that is not let run for a second is called, and stays where it is", arguments: [1, 2, 3] as [UInt64])
+    func frozen(_ seed: UInt64) throws {
+        try withStage(seed: seed, serve: Self.ticker) { stage in
+            let (link, nearMachine) = (stage.link, stage.nearMachine)
+            let before = try stage.world.run(on: nearMachine) { await link.status().since }
+            nearMachine.stop()
+            try stage.world.run(for: .milliseconds(900 + 70 * Int64(seed)))
+            nearMachine.resume()
+            let gap = try longestGap(stage)
+            #expect(gap <= .seconds(2))
+            let after = try stage.world.run(on: nearMachine) { await link.status().since }
+            #expect(after == before)
+        }
+    }
+
+    @Test("in a network without any relay the call itself shows the new address")
+    func withoutRelay() throws {
+        try withStage(seed: 10, relays: [], serve: Self.ticker) { stage in
+            stage.cut()
+            stage.notice()
+            let gap = try longestGap(stage)
+            #expect(gap <= .seconds(5))
+            let path = try stage.path
+            #expect(path == .direct(Self.newUplink))
         }
     }
 

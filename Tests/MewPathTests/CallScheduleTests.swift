@@ -183,3 +183,29 @@ struct AnnouncementsTests {
         #expect(second == [3])
     }
 }
+
+@Suite("Whether a dialler believes that it is not heard")
+struct UnheardDoubtTests {
+    private static func at(_ milliseconds: Int64) -> Instant {
+        Instant(nanoseconds: 1_000_000_000).advanced(by: .milliseconds(milliseconds))
+    }
+
+    private static func mark(_ byte: UInt8) -> PathMark { PathMark([UInt8](repeating: byte, count: 8)) }
+
+    @Test(
+        "at once when it has heard nothing itself for 200 ms, not a moment earlier", arguments: [199, 200] as [Int64])
+    func silence(_ milliseconds: Int64) {
+        var doubt = UnheardDoubt()
+        let believed = doubt.believes(Self.mark(1), lastProof: Self.at(0), now: Self.at(milliseconds))
+        #expect(believed == (milliseconds == 200))
+    }
+
+    @Test("while it hears the listener, only when that says so once more 200 ms later, about the same path")
+    func repeated() {
+        var doubt = UnheardDoubt()
+        let verdicts = [(1, 0), (1, 0), (1, 199), (1, 200), (2, 250), (2, 300), (2, 450)].map { (byte, time) in
+            doubt.believes(Self.mark(UInt8(byte)), lastProof: Self.at(Int64(time)), now: Self.at(Int64(time)))
+        }
+        #expect(verdicts == [false, false, false, true, false, false, true])
+    }
+}

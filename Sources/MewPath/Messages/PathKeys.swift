@@ -2,7 +2,7 @@ internal import MewIdentity
 
 /// What the two ends of one connection sign and find their path messages by: one key and one tag for each direction, so that
 /// a message that is sent back to its sender says nothing. Derived from what TLS agreed on; printed by nothing.
-package struct PathKeys: Sendable, CustomStringConvertible {
+package struct PathKeys: Sendable, CustomStringConvertible, CustomDebugStringConvertible {
     /// Of the TLS exporter (RFC 8446 §7.5), with an empty context.
     package static let exporterLabel = "EXPORTER-mew-path-1"
     package static let exportedBytes = 32
@@ -30,6 +30,7 @@ package struct PathKeys: Sendable, CustomStringConvertible {
     }
 
     package var description: String { "‹secret›" }
+    package var debugDescription: String { description }
 
     // MARK: - Marks of paths
 

@@ -20,8 +20,10 @@ extension RelayLeg {
     /// The addresses of this machine have changed, or it was asleep: nobody waits for the end of a back-off, a try that is
     /// under way begins anew, and a connection is asked whether it still is one.
     package func networkChanged() {
-        switch phase {
-        case .waiting: retryNow()
+        let before = phase
+        retryNow()
+        switch before {
+        case .waiting: break
         case .connecting: interrupt(.networkChanged)
         case .connected:
             endDoubt()
