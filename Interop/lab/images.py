@@ -18,6 +18,7 @@ DEBIAN = os.environ.get("MEW_DEBIAN", "bookworm")
 # What the Dockerfile names itself.
 REGISTRY_BASE = f"docker.io/library/debian:{DEBIAN}-slim"
 REGISTRY_BUILDER = f"docker.io/library/swift:6.3-{DEBIAN}"
+LOCAL_BASE = "mew-interop/base"
 PRODUCTS = "mew interop-node"
 
 
@@ -41,17 +42,16 @@ class Images:
     @cache
     def base(self):
         """A slim Debian."""
-        return self._present("base", REGISTRY_BASE) or self._pulled(REGISTRY_BASE) or self._debootstrapped()
+        if self._is_here(LOCAL_BASE):
+            return LOCAL_BASE
+        return REGISTRY_BASE if self._can_have(REGISTRY_BASE) else self._debootstrapped()
 
-    def _present(self, name, registry_name):
-        for tag in [f"mew-interop/{name}", registry_name]:
-            if self._quiet("image", "inspect", tag):
-                return tag
-        return None
+    def _is_here(self, tag):
+        return self._quiet("image", "inspect", tag)
 
-    def _pulled(self, tag):
-        # A registry that is not there says so at once, or never.
-        return tag if self._quiet("pull", tag, seconds=300 if "CI" not in os.environ else 60) else None
+    def _can_have(self, tag):
+        # A registry that is not there says so at once, or never; an image of some hundred megabytes takes its time.
+        return self._is_here(tag) or self._quiet("pull", tag, seconds=300)
 
     def _debootstrapped(self):
         say(f"no registry: installing Debian {DEBIAN} by debootstrap")
@@ -66,15 +66,15 @@ class Images:
             archive = subprocess.Popen(
                 ["tar", "-C", tree, "--exclude=./var/cache/apt/archives/*.deb", "--exclude=./var/lib/apt/lists/*", "-c", "."],
                 stdout=subprocess.PIPE)
-            subprocess.run([self.engine, "import", "-", "mew-interop/base"], stdin=archive.stdout, check=True, capture_output=True)
+            subprocess.run([self.engine, "import", "-", LOCAL_BASE], stdin=archive.stdout, check=True, capture_output=True)
             if archive.wait() != 0:
                 raise CommandFailed("tar failed")
-        return "mew-interop/base"
+        return LOCAL_BASE
 
     def _builder(self):
         """The image to build in, and options for it."""
-        if present := self._present("none", REGISTRY_BUILDER) or (self._pulled(REGISTRY_BUILDER) if self.base() == REGISTRY_BASE else None):
-            return present, []
+        if self.base() == REGISTRY_BASE and self._can_have(REGISTRY_BUILDER):
+            return REGISTRY_BUILDER, []
         swift = shutil.which("swift")
         if not swift:
             raise CommandFailed("neither a Swift image nor a Swift toolchain can be had here")
