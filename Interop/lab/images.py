@@ -29,6 +29,7 @@ class Images:
     def tag(self, kind):
         return self.base() if kind == "router" else f"mew-interop/{kind}"
 
+    @cache
     def build(self, kind):
         """Layers that have not changed are taken from the engine's cache."""
         match kind:

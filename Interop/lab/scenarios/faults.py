@@ -114,9 +114,9 @@ async def path_small(lab):
     laptop = Laptop(ticker.process.machine)
     start = time.monotonic()
     process = await laptop.machine.start(
-        "mew", "prompt", daemon.node, "head -c 300000 /dev/zero | tr '\\0' x | fold -w 100", "--permit", "once")
+        "mew", "prompt", daemon.node, "head -c 50000 /dev/zero | tr '\\0' x | fold -w 100", "--permit", "once")
     lines = await process.succeeded(60)
     count = sum(line.strip("x") == "" and len(line) == 100 for line in lines)
-    expect(count > 100, f"only {count} large lines arrived")
+    expect(count == 500, f"{count} of 500 large lines arrived")
     expect(daemon.connections() == connections + 1, "the connections did not live through it")
     return f"{count} lines of a new connection after {time.monotonic() - start:.1f} s"
