@@ -116,7 +116,7 @@ let testTargets: [Target] = [
         "MewWorldTests",
         ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewSimNode"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewSim"]),
-    tests("MewQUICTests", ["MewBase", "MewIdentity", "MewLoop", "MewQUICCore", "MewQUIC"]),
+    tests("MewQUICTests", ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests("MewRelayTests", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewTestSupport", "CQuic"]),
     tests(
         "MewLookupTests",

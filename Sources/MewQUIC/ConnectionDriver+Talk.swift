@@ -61,7 +61,7 @@ extension ConnectionDriver {
     }
 
     private func called(_ call: Call, from route: Route) {
-        guard let core else { return }
+        guard let core, talk?.passesOn(call, now: loop.now) == true else { return }
         let present = talk?.talk.keys.mark(ofPeers: core.presentPeerID)
         var isUnheard = false
         if let mark = call.unheard, mark == present {
@@ -159,11 +159,6 @@ extension Connection {
             await driver.waiters.wait(
                 in: driver.callWaiters, unless: { !driver.calls.isEmpty || driver.closure != nil })
         }
-    }
-
-    /// Dialler: the same without waiting.
-    package func takeCall() -> PeerCall? {
-        driver.calls.isEmpty ? nil : driver.calls.removeFirst()
     }
 
     /// Dialler: the listener shall know that it can call us by `route`, which carries nothing else: it is probed until the

@@ -17,12 +17,27 @@ struct ConnectionTalk {
     var heardID: LocalConnectionID?
     /// Dialler only: what to make of a call that the listener does not hear us.
     var doubt = UnheardDoubt()
+    /// Dialler only: the call that was passed on last.
+    private var lastCall: (call: Call, at: Instant)?
+    /// An honest listener calls four times a second at most; each call has us look at up to 16 addresses.
+    private var calling = RateLimit(burst: 8, perSecond: 4)
 
     /// As many legs as a dialler keeps, and the addresses it was probed from.
     static let maxWays = 8
 
     init(_ keys: PathKeys) {
         talk = PathTalk(keys)
+    }
+
+    /// Less than what lies between two calls: what comes within it by another way is a copy.
+    static let copyTime: Duration = .milliseconds(200)
+
+    /// False for a copy, and for one call too many.
+    mutating func passesOn(_ call: Call, now: Instant) -> Bool {
+        if let lastCall, lastCall.call == call, lastCall.at.duration(to: now) < Self.copyTime { return false }
+        guard calling.take(now: now) else { return false }
+        lastCall = (call, now)
+        return true
     }
 
     var deadline: Instant { min(schedule.deadline, announcements.deadline) }

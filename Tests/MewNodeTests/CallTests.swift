@@ -196,6 +196,22 @@ struct CallTests {
         }
     }
 
+    @Test(
+        "a machine that slept for 20 s is heard within 5 s of its waking, the listener's or the dialler's",
+        arguments: [true, false])
+    func sleeps(_ isListener: Bool) throws {
+        try withStage(seed: 11, serve: Self.ticker) { stage in
+            let machine = isListener ? stage.farMachine : stage.nearMachine
+            let node = isListener ? stage.far : stage.near
+            machine.sleep()
+            try stage.world.run(for: .seconds(20))
+            machine.resume()
+            machine.loop.spawn { await node.networkChanged() }
+            let gap = try longestGap(stage)
+            #expect(gap <= .seconds(25))
+        }
+    }
+
     @Test("in a network without any relay the call itself shows the new address")
     func withoutRelay() throws {
         try withStage(seed: 10, relays: [], serve: Self.ticker) { stage in

@@ -134,6 +134,28 @@ struct PathMessagesOverQUICTests {
         }
     }
 
+    /// The calls that the dialler hears from now on. `@unchecked Sendable`: a simulated world runs on one thread.
+    private final class Calls: @unchecked Sendable {
+        var all: [PeerCall] = []
+    }
+
+    private func listen(_ stage: Stage) -> Calls {
+        let (calls, connection) = (Calls(), stage.connection)
+        stage.client.node.loop.spawn { while let call = await connection.nextCall() { calls.all.append(call) } }
+        return calls
+    }
+
+    @Test("a call that comes by two ways is one call")
+    func copies() throws {
+        try withStage { stage in
+            try announce(stage)
+            let calls = listen(stage)
+            try change(stage, machine: nil)
+            try stage.world.run(for: .seconds(1))
+            #expect(calls.all.count == 1)
+        }
+    }
+
     @Test("a listener whose address is still there does not say that it hears nothing")
     func news() throws {
         try withStage { stage in
