@@ -156,6 +156,32 @@ struct RelayedNodeTests {
         }
     }
 
+    @Test("why a link is relayed is told in words, with each address and relay, and who could change it")
+    func tellsWhy() throws {
+        try withPair { world, pair in
+            let (near, target) = (pair.near, target(pair, addresses: [pair.farAddress]))
+            world.changeLinks { $0.isDown = true }
+            let link = try world.run(on: pair.nearMachine) { try await near.dial(target) }
+            let status = { () throws -> LinkStatus in try world.run(on: pair.nearMachine) { await link.status() } }
+            #expect(try status().whyNotDirect?.code == .checking)
+            try world.run(for: .seconds(5))
+            let relayed = try status()
+            #expect(relayed.whyNotDirect?.code == .noAnswer)
+            #expect(relayed.whyNotDirect?.text.contains("\(pair.farAddress)") == true)
+            #expect(relayed.candidates.map(\.address) == [pair.farAddress])
+            #expect(relayed.candidates.map(\.state) == [.quarantined(.noAnswer)])
+            #expect(relayed.relays.map(\.isConnected) == [true])
+            #expect(relayed.standbyRelay == nil)
+            world.changeLinks { $0.isDown = false }
+            try world.run(on: pair.nearMachine) { await near.networkChanged() }
+            try world.run(for: .seconds(1))
+            let direct = try status()
+            #expect(direct.path == .direct(pair.farAddress), "a change of the network ends the wait")
+            #expect(direct.whyNotDirect == nil)
+            #expect(direct.candidates.map(\.state) == [.inUse])
+        }
+    }
+
     @Test("a relay that cannot be reached, and an address that does not answer, are both named")
     func failureNamesAll() throws {
         try withPair { world, pair in

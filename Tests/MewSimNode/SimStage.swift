@@ -125,8 +125,8 @@ package final class SimStage: @unchecked Sendable {
     }
 
     /// Packets larger than `bytes` vanish between the two nodes, headers included.
-    package func narrowDirect(to bytes: Int) {
-        changeDirect { link, _ in link.mtu = bytes }
+    package func narrowDirect(to bytes: Int, toFar: Bool = true, toNear: Bool = true) {
+        changeDirect { link, isToFar in if isToFar ? toFar : toNear { link.mtu = bytes } }
     }
 
     package func healDirect() {
