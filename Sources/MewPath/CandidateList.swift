@@ -13,6 +13,8 @@ struct CandidateList: Sendable {
         var isProven = false
         var failures = 0
         var notBefore: Instant
+        /// Not even a call of the peer makes it be tried before.
+        var heldUntil = Instant.zero
         var lastTried: Instant?
     }
 
@@ -69,7 +71,9 @@ struct CandidateList: Sendable {
 
     /// All may be tried at once; how long they have to wait afterwards is not forgotten.
     mutating func hurry(now: Instant) {
-        for index in all.indices { all[index].notBefore = min(all[index].notBefore, now) }
+        for index in all.indices {
+            all[index].notBefore = max(min(all[index].notBefore, now), all[index].heldUntil)
+        }
     }
 
     mutating func tried(_ addresses: [SocketAddress], now: Instant) {
@@ -97,6 +101,13 @@ struct CandidateList: Sendable {
             $0.failures += 1
             $0.objection = objection
             $0.notBefore = now.advanced(by: quarantine)
+        }
+    }
+
+    mutating func hold(_ address: SocketAddress, until time: Instant) {
+        change(address) {
+            $0.notBefore = time
+            $0.heldUntil = time
         }
     }
 

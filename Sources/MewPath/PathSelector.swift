@@ -77,6 +77,8 @@ package struct PathSelector: Sendable {
     /// All addresses are to be asked, although one may carry the connection.
     private var asksAll = false
     private var renewed: (address: SocketAddress, at: Instant)?
+    /// No probe before: the last move has to take effect.
+    private var settlesAt = Instant.zero
     /// The loss of the last relay has been dealt with.
     private var knowsOfLoss = false
     /// When to look again, if nothing happens before.
@@ -119,8 +121,11 @@ package struct PathSelector: Sendable {
     /// The same for a relay through which the peer has not answered yet since we came to it from a silent address: there it
     /// is more probably the peer itself that is silent.
     static let lateTurn: Duration = .seconds(8)
-    /// To see what became of a step.
+    /// To see what became of a step; the connection stays so long on each way at least.
     static let afterStep: Duration = .milliseconds(250)
+    /// Before the way back to an address at which the peer did not hear us: what waits flows over the relay, and the peer's
+    /// library has made up its mind about the move; one that is undone before that leaves it as it was.
+    static let shortStay: Duration = .seconds(1)
 
     static func silenceLimit(_ sample: PathSample) -> Duration {
         max(shortestSilence, sample.probeTimeout * silentTimeouts)
@@ -208,7 +213,8 @@ package struct PathSelector: Sendable {
         }
         if steps.contains(where: \.movesNow) {
             probe = nil
-            lookBy(now.advanced(by: Self.afterStep))
+            settlesAt = now.advanced(by: Self.afterStep)
+            lookBy(settlesAt)
         } else if asksAll {
             asksAll = false
             steps += probeDue(now)
@@ -231,6 +237,10 @@ package struct PathSelector: Sendable {
 
     private mutating func probeDue(_ now: Instant) -> [Step] {
         guard probe == nil else { return [] }
+        guard settlesAt <= now else {
+            lookBy(settlesAt)
+            return []
+        }
         let due = candidates.due(now: now)
         guard !due.isEmpty else {
             if let next = candidates.nextDue { lookBy(next) }
@@ -294,8 +304,10 @@ extension PathSelector {
         guard let relay = called(by: call) ?? relays.best(now: now) else { return search(now) }
         if sample.since.duration(to: now) >= Self.acquittal { candidates.acquit(address) }
         candidates.failed(address, objection, now: now)
-        // It may be that only the peer has moved: the first time, its old address is asked as well.
-        if objection == .notHeard, candidates[address]?.failures == 1 { candidates.hurry(now: now) }
+        // It may be that only the peer has moved, or that a new path to it helps: the first time, it is asked soon.
+        if objection == .notHeard, candidates[address]?.failures == 1 {
+            candidates.hold(address, until: now.advanced(by: Self.shortStay))
+        }
         return [.use(.relay(relay))]
     }
 

@@ -87,9 +87,26 @@ extension ConnectionDriver {
         for way in talk?.announcements.due(now: now) ?? [] { probe(way, now: now) }
         guard role == .server, core.isAuthorized, core.closure == nil else { return }
         // A dialler that is heard and does not answer sees for itself that its packets get through and ours do not.
-        let silentSince = core.unansweredSince.map { max($0, core.lastProof) }
+        let silentSince = stalledSince(core, now: now) ?? core.unansweredSince.map { max($0, core.lastProof) }
         let sample = CallSchedule.Sample(silentSince: silentSince, probeTimeout: core.probeTimeout)
         if talk?.schedule.look(sample, now: now) == true { call(now: now) }
+    }
+
+    /// Since when the dialler acknowledges small packets only, when that is long enough to be no chance: it cannot know that
+    /// our large ones do not arrive, and the library never tries smaller ones. A path that it takes anew begins with the size
+    /// that every path carries.
+    private func stalledSince(_ core: ConnectionCore, now: Instant) -> Instant? {
+        guard let since = core.stalledSince else { return nil }
+        talk?.stallLooked = now
+        let patience = max(ConnectionTalk.stallPatience, core.probeTimeout * 3)
+        return since.advanced(by: patience) <= now ? since : nil
+    }
+
+    /// When a timer of the connection has to fire.
+    func deadline(of core: ConnectionCore) -> Instant {
+        guard let talk else { return core.deadline }
+        let stall = role == .server ? talk.stallDeadline(since: core.stalledSince) : .distantFuture
+        return min(core.deadline, talk.deadline, stall)
     }
 
     private func probe(_ route: Route, now: Instant) {

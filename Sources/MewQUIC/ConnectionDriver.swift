@@ -143,7 +143,7 @@ final class ConnectionDriver {
         takeEvents()
         if tellsWhenSent { tellWhetherSent() }
         guard let core = self.core else { return .distantFuture }
-        return talk.map { min(core.deadline, $0.deadline) } ?? core.deadline
+        return deadline(of: core)
     }
 
     /// Something may have to be sent: the endpoint flushes us at the end of the turn.

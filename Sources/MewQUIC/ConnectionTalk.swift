@@ -25,6 +25,19 @@ struct ConnectionTalk {
     /// As many legs as a dialler keeps, and the addresses it was probed from.
     static let maxWays = 8
 
+    /// Listener: when it last looked whether its large packets arrive.
+    var stallLooked = Instant.zero
+
+    /// Shorter is bad luck.
+    static let stallPatience: Duration = .seconds(1)
+    private static let stallInterval: Duration = .milliseconds(250)
+
+    /// When to look whether data that waits since then arrives at last.
+    func stallDeadline(since: Instant?) -> Instant {
+        guard let due = since?.advanced(by: Self.stallPatience) else { return .distantFuture }
+        return due > stallLooked ? due : stallLooked.advanced(by: Self.stallInterval)
+    }
+
     init(_ keys: PathKeys) {
         talk = PathTalk(keys)
     }

@@ -283,7 +283,10 @@ struct DemotionTests {
         let call = PathCall(isUnheard: true, candidates: [Stage.far], cameBy: .relay(Stage.standby))
         #expect(stage.take(.called(call), 5_000) == [.use(.relay(Stage.standby))])
         stage.moved(to: .relay(Stage.standby), 5_000)
-        #expect(stage.look(5_250).probed == [Stage.far, Stage.near])
+        #expect(stage.take(.called(call), 5_249).probed == nil)
+        let steps = stage.look(5_499)
+        #expect(steps.probed == [Stage.far])
+        #expect(stage.finish(steps, by: nil, 8_499).probed == [Stage.near])
     }
 
     @Test("a peer that only tells its new addresses does not move a connection that works")

@@ -41,7 +41,6 @@ struct SizeLawTests {
             stage.narrowDirect(to: 1_300, toFar: narrowing.toFar, toNear: narrowing.toNear)
             let event = stage.world.now
             let time = try stage.recover(from: event, within: .seconds(60))
-            print("law: \(narrowing), seed \(seed): \(time?.milliseconds ?? -1) ms")
             #expect(try #require(time) <= .seconds(5))
             try stage.world.run(for: .seconds(30))
             #expect(stage.isDirect)
@@ -59,7 +58,6 @@ struct SizeLawTests {
             stage.narrowDirect(to: 700)
             let event = stage.world.now
             let time = try stage.recover(from: event, within: .seconds(60))
-            print("law: too narrow, seed \(seed): \(time?.milliseconds ?? -1) ms")
             #expect(try #require(time) <= .seconds(6))
             try stage.world.run(for: .seconds(60))
             #expect(!stage.isDirect)
