@@ -27,9 +27,20 @@ extension ConnectionCore {
             counters.lastProof = self.now
             flight.received(before: flightBefore, after: bytesInFlight, now: self.now)
         }
-        if status != 0 { failed(status) } else if mayHaveMoved || path != self.path { notePath() }
+        if status != 0, !isMiscounted(status) {
+            failed(status)
+        } else if mayHaveMoved || path != self.path {
+            notePath()
+        }
         return isProof
     }
+
+    /// The library says that the peer has given more connection IDs than it may. A listener of ngtcp2 1.11 says so of honest
+    /// peers: one that changes its address without a new ID while an earlier move is still being checked has an ID counted
+    /// that we have retired (mended in later versions: "Do not retire the fallback DCID if it is still used"). So the packet
+    /// counts as lost; the peer repeats it, the ID is then passed over, and the connection has one spare ID less. What a
+    /// peer gains that does give too many is nothing: they are not kept.
+    private func isMiscounted(_ status: Int32) -> Bool { status == NGTCP2_ERR_CONNECTION_ID_LIMIT }
 
     /// When `expire` is due next.
     ///

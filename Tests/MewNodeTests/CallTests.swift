@@ -212,6 +212,22 @@ struct CallTests {
         }
     }
 
+    @Test("a dialler that changes its network forty times keeps its connection", arguments: 0..<4 as Range<UInt64>)
+    func restless(_ seed: UInt64) throws {
+        try withStage(seed: 20 + seed, serve: Self.ticker) { stage in
+            let (near, machine) = (stage.near, stage.nearMachine)
+            for number in 0..<40 {
+                let address = SocketAddress(ipv4: 0x0a02_0001 + UInt32(number % 2), port: 0)
+                machine.move(to: [address])
+                try stage.world.run(for: .milliseconds(250))
+                machine.loop.spawn { await near.networkChanged(machine: [address]) }
+                try stage.world.run(for: .milliseconds(400 + 37 * Int64(seed)))
+            }
+            let gap = try longestGap(stage)
+            #expect(gap <= .seconds(60))
+        }
+    }
+
     @Test("in a network without any relay the call itself shows the new address")
     func withoutRelay() throws {
         try withStage(seed: 10, relays: [], serve: Self.ticker) { stage in
