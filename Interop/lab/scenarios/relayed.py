@@ -97,6 +97,28 @@ async def found_through_records(lab):
     return f"paired after {time.monotonic() - start:.1f} s"
 
 
+@scenario("two-places", "mew ↔ mew", quick=True)
+async def two_places(lab):
+    """A daemon whose state directory was copied to another machine that is up as well: `mew status` on the one says so."""
+    world = await World.make(lab)
+    machines = [await lab.machine(name) for name in ("desk", "copy")]
+    for number, machine in enumerate(machines):
+        await world.behind_router(machine, number + 1)
+    await machines[0].run("mew", "id")
+    archive = await machines[0].run("sh", "-c", 'tar -C "$MEW_HOME" -cf - . | base64')
+    unpack = await machines[1].start("sh", "-c", 'mkdir -p "$MEW_HOME" && base64 -d | tar -C "$MEW_HOME" -xf -')
+    await unpack.write("\n".join(archive))
+    unpack.popen.stdin.close()
+    await unpack.succeeded()
+    first, second = [await Daemon.start(machine, *world.relays) for machine in machines]
+    expect(first.node == second.node, "the copy has another identity")
+    end = time.monotonic() + 30
+    while not any("in another place" in line for line in await machines[0].run("mew", "status")):
+        expect(time.monotonic() < end, "the first one does not know of the second after 30 s")
+        await asyncio.sleep(0.5)
+    return ""
+
+
 async def records_are_served(relays, daemon, seconds=20):
     end = time.monotonic() + seconds
     while True:
