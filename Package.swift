@@ -58,8 +58,8 @@ let modules: [Target] = [
     module(
         "MewDaemon",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewNode", "MewHost",
-            "MewStore", "MewAgent",
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewLookup", "MewNode",
+            "MewHost", "MewStore", "MewAgent",
         ]),
     module("MewClient", ["MewBase", "MewIdentity", "MewWire", "MewSession"]),
     .executableTarget(

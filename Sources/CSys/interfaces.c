@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "csys_interfaces.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/netlink.h>
@@ -21,10 +22,32 @@ static uint8_t prefix_length(const struct sockaddr *mask) {
     return bits;
 }
 
+// A port that is a device, or stands on one (bonds, VLANs). The ends of containers and virtual machines are neither.
+static int leads_outside(const char *port) {
+    char path[96];
+    snprintf(path, sizeof path, "/sys/class/net/%.15s/device", port);
+    if (access(path, F_OK) == 0) return 1;
+    snprintf(path, sizeof path, "/sys/class/net/%.15s", port);
+    DIR *entries = opendir(path);
+    if (!entries) return 0;
+    int found = 0;
+    for (struct dirent *e; !found && (e = readdir(entries));) found = strncmp(e->d_name, "lower_", 6) == 0;
+    closedir(entries);
+    return found;
+}
+
+// A bridge with a way out carries the machine's own address and is no matter of containers.
 static int is_bridge(const char *interface) {
-    char path[64];
+    char path[96];
     snprintf(path, sizeof path, "/sys/class/net/%.15s/bridge", interface);
-    return access(path, F_OK) == 0;
+    if (access(path, F_OK) != 0) return 0;
+    snprintf(path, sizeof path, "/sys/class/net/%.15s/brif", interface);
+    DIR *ports = opendir(path);
+    if (!ports) return 1;
+    int outside = 0;
+    for (struct dirent *e; !outside && (e = readdir(ports));) outside = e->d_name[0] != '.' && leads_outside(e->d_name);
+    closedir(ports);
+    return !outside;
 }
 
 static csys_interface describe(const struct ifaddrs *a) {

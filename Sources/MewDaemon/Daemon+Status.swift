@@ -1,5 +1,6 @@
 import MewBase
 import MewLoop
+package import MewNode
 import MewSession
 import MewWire
 
@@ -8,8 +9,11 @@ extension Daemon {
     ///
     /// - Parameters:
     ///   - addresses: where it can be dialled, as `IP:PORT`.
-    ///   - relays: home first.
-    package func status(addresses: [String], relays: [String]) async -> ControlStatus {
+    ///   - relays: what devices are told, home first.
+    ///   - homeRelays: how each of its relays is.
+    package func status(
+        addresses: [String], relays: [String], homeRelays: [HomeRelay] = []
+    ) async -> ControlStatus {
         let tally = await sessions.tally()
         let saving = await surroundings.devices.saving()
         var links: [ControlLink] = []
@@ -19,7 +23,8 @@ extension Daemon {
         return ControlStatus(
             node: description.node, name: description.name, version: description.version,
             upMs: startedAt.duration(to: loop.now).wholeMilliseconds, addresses: addresses, relays: relays,
-            links: links, sessions: tally.sessions, runningSessions: tally.running,
+            relayLegs: homeRelays.map { ControlRelay($0, now: loop.now) }, links: links, sessions: tally.sessions,
+            runningSessions: tally.running,
             pairedDevices: devices.devices.count { $0.revokedAtMs == nil },
             windowSecondsLeft: windowRemaining?.components.seconds, isSaving: saving.isSaving,
             notSavingReason: saving.reason)

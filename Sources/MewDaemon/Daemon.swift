@@ -64,6 +64,8 @@ package actor Daemon {
     let deviceChanges = Turnstile()
     var connections: [ConnectionNumber: PeerConnection] = [:]
     var window: OpenWindow?
+    /// What devices were told last of where this daemon can be found.
+    private(set) var reach: DaemonMessage.Reach?
     var lastWindow: UInt64 = 0
     /// Devices that are to be written down, one at a time.
     let grants: AsyncStream<PairingWindow.Grant>
@@ -258,6 +260,13 @@ package actor Daemon {
     }
 
     // MARK: What it says
+
+    /// The daemon can be found there from now on. An older announcement that comes late is dropped.
+    func announce(_ reach: DaemonMessage.Reach) async {
+        if let present = self.reach, present.counter >= reach.counter { return }
+        self.reach = reach
+        await sessions.broadcast(.reach(reach))
+    }
 
     nonisolated func ready(for device: Device) -> DaemonMessage.RemoteReady {
         .init(

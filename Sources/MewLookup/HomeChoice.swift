@@ -140,7 +140,8 @@ package struct HomeChoice: Sendable {
         while candidates.count(where: \.isWanted) < Self.maxLegs, let index = nextLeg(now) {
             candidates[index].isWanted = true
             candidates[index].notBefore = nil
-            candidates[index].down = now
+            // A leg that was given up may still be there, and come back before it is wanted again.
+            candidates[index].down = candidates[index].up == nil ? now : nil
         }
     }
 

@@ -21,11 +21,14 @@ package final class Node: Dialer, LinkListener, Sendable {
         package var accepts: [ApplicationProtocol]
         /// What we offer when we dial, best first.
         package var offers: [ApplicationProtocol]
-        /// Where this node can be reached besides its addresses, under its own key; the first one is home. Empty for a node
-        /// that only dials.
+        /// Where this node can be reached besides its addresses, under its own key, in the order of preference; the nearest
+        /// becomes home. Empty for a node that only dials.
         package var relays: [RelayURL] = []
         /// Where nodes are looked for whose own relays are not known, or do not answer.
         package var knownRelays: [RelayURL] = []
+        /// Numbers the signed records that tell where this node is, each larger than all before, those of earlier processes
+        /// included. Without it nothing is published.
+        package var nextRecordTimestamp: (@Sendable () async -> UInt64)?
         /// Shown to relays that let in only who has it.
         package var relayToken: String?
         /// Where others reach what is bound at these addresses, the likeliest first; asked at each change of the network and
@@ -50,6 +53,8 @@ package final class Node: Dialer, LinkListener, Sendable {
     package let node: NodeID
     /// Where it is bound, with the ports that were taken.
     package let addresses: [SocketAddress]
+    /// An element whenever `reachableRelays` or a warning about it has changed; several changes may be one. For one reader.
+    package let reachChanges: AsyncStream<Void>
 
     let endpoint: Endpoint
     /// Nil for a node that knows no relays.
@@ -68,7 +73,7 @@ package final class Node: Dialer, LinkListener, Sendable {
 
     private init(
         _ endpoint: Endpoint, addresses: [SocketAddress], relays: NodeRelays?, search: RecordSearch?,
-        configuration: Configuration, entropy: any Entropy
+        reachChanges: AsyncStream<Void>, configuration: Configuration, entropy: any Entropy
     ) {
         node = endpoint.node
         self.relays = relays
@@ -76,6 +81,7 @@ package final class Node: Dialer, LinkListener, Sendable {
         knownRelays = configuration.relays + configuration.knownRelays
         names = relays?.names ?? CarrierNames()
         self.addresses = addresses
+        self.reachChanges = reachChanges
         self.endpoint = endpoint
         offers = configuration.offers
         ownAddresses = configuration.ownAddresses
@@ -98,14 +104,16 @@ package final class Node: Dialer, LinkListener, Sendable {
         do {
             let endpoint = try await Endpoint.bind(
                 endpointConfiguration, network: network, loop: loop, entropy: entropy)
+            let (reachChanges, changes) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
             let relays = connector.map {
-                NodeRelays(configuration, endpoint: endpoint, connector: $0, entropy: entropy)
+                NodeRelays(
+                    configuration, endpoint: endpoint, connector: $0, entropy: entropy, changes: changes)
             }
             await relays?.listen(at: configuration.relays)
             let search = connector.map { RecordSearch(connector: $0, loop: loop) }
             let node = Node(
                 endpoint, addresses: await endpoint.localAddresses, relays: relays, search: search,
-                configuration: configuration, entropy: entropy)
+                reachChanges: reachChanges, configuration: configuration, entropy: entropy)
             await node.watchNetwork()
             return node
         } catch {
@@ -184,13 +192,13 @@ package final class Node: Dialer, LinkListener, Sendable {
 
     // MARK: - Relays
 
-    /// Where peers find us besides our addresses: connected relays first.
+    /// Where peers find us besides our addresses, home first; what they and records are told.
     package func reachableRelays() async -> [RelayURL] {
         await relays?.reachable() ?? []
     }
 
-    /// What is known about the relays at which this node can be reached.
-    package func relayStatus() async -> [(url: RelayURL, status: RelayLegStatus)] {
+    /// What is known about the relays at which this node can be reached, in the order they were given.
+    package func homeRelays() async -> [HomeRelay] {
         await relays?.homeStatus() ?? []
     }
 

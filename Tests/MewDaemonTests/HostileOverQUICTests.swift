@@ -32,7 +32,7 @@ struct HostileOverQUICTests {
         try await channel.enter()
         for _ in 0..<50 {
             try await channel.send(.ping)
-            #expect(try await channel.message() == .pong(.init(version: "0.2.0")))
+            #expect(try await channel.answer() == .pong(.init(version: "0.2.0")))
         }
         #expect(try await nesting.value == 20)
         // The stream limit makes the opener wait, or the daemon closes it; either way it gets no ten thousand.
@@ -83,7 +83,7 @@ struct HostileOverQUICTests {
         var refused = 0
         for _ in 0..<20 {
             try await channel.send(text: String(repeating: "[", count: 1_000_000))
-            if case .error? = try await channel.message() { refused += 1 }
+            if case .error? = try await channel.answer() { refused += 1 }
         }
         return refused
     }

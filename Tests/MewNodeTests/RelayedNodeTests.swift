@@ -255,7 +255,7 @@ struct RelayedNodeTests {
             try world.run(for: .seconds(1))
             let urls = try world.run(on: pair.farMachine) { await far.reachableRelays() }
             #expect(urls == [TestRelay.url])
-            let status = try world.run(on: pair.farMachine) { await far.relayStatus().map(\.status.isConnected) }
+            let status = try world.run(on: pair.farMachine) { await far.homeRelays().map(\.status?.isConnected) }
             #expect(status == [true])
             let none = try world.run(on: pair.nearMachine) { await near.reachableRelays() }
             #expect(none.isEmpty)

@@ -231,7 +231,10 @@ public actor DaemonSupervisor {
     private func becameReady(_ link: any Link, _ ready: ReadyLink) async {
         let proof = environment.wallClock()
         let path = await link.status().path
+        var former = view.record
+        view.isInTwoPlaces = ready.bootID.map { former.answered(from: $0) } ?? false
         await remember { record in
+            if let boot = ready.bootID { _ = record.answered(from: boot) }
             record.token = nil
             record.scope = ready.scope ?? record.scope
             record.lastProof = proof

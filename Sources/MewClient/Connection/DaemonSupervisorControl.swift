@@ -207,6 +207,7 @@ extension DaemonSupervisor {
             let version = view.record.version
             await remember { $0.version = version }
         case .reach(let reach):
+            if reach.isElsewhere == true { view.isInTwoPlaces = true }
             await remember { $0.learn(reach) }
         case .receipt(let receipt):
             await received(receipt)

@@ -17,6 +17,8 @@ public struct DaemonView: Sendable {
     /// False while the daemon saves nothing; with its reason.
     public private(set) var isSaving = true
     public private(set) var notSavingReason: String?
+    /// The daemon's identity is in use in two places: the one we talk to says so, or two took turns in answering us.
+    public internal(set) var isInTwoPlaces = false
     /// Messages of types we do not know, skipped.
     public internal(set) var skippedMessages = 0
 

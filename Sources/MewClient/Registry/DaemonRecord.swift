@@ -20,19 +20,27 @@ public struct DaemonRecord: Hashable, Sendable {
     public var version: String?
     /// When it last proved to be there.
     public var lastProof: WallTime?
+    /// The counter of the last `reach` that was learnt.
+    public private(set) var reachCounter: UInt64?
+    /// The last few starts of it that answered us, the newest last.
+    public private(set) var boots: [BootID]
     public let addedAt: WallTime
 
     /// More addresses than this are tried too late to matter: a dial has ten seconds.
     public static let maxAddresses = 8
     /// A daemon keeps two legs (DESIGN §7); the rest are memory of earlier ones.
     public static let maxRelays = 4
+    /// Two lives of one identity take turns; more are no more interesting.
+    static let maxBoots = 4
 
     public init(
         node: NodeID, name: String, addresses: [SocketAddress] = [], relays: [String] = [], scope: Scope? = nil,
-        token: String? = nil, version: String? = nil, lastProof: WallTime? = nil, addedAt: WallTime
+        token: String? = nil, version: String? = nil, lastProof: WallTime? = nil, reachCounter: UInt64? = nil,
+        boots: [BootID] = [], addedAt: WallTime
     ) {
         (self.node, self.name, self.scope, self.token) = (node, name, scope, token)
         (self.version, self.lastProof, self.addedAt) = (version, lastProof, addedAt)
+        (self.reachCounter, self.boots) = (reachCounter, boots.suffix(Self.maxBoots))
         self.addresses = Array(addresses.prefix(Self.maxAddresses))
         self.relays = Array(relays.prefix(Self.maxRelays))
     }
@@ -48,15 +56,28 @@ public struct DaemonRecord: Hashable, Sendable {
         relays = Array(([relay] + relays.filter { $0 != relay }).prefix(Self.maxRelays))
     }
 
-    /// The daemon says where it can be found from now on. What works now stays first.
+    /// The daemon says where it can be found from now on; an older word than the last one is not heard. The address that works
+    /// now stays first; of relays the daemon's home is first, because only the daemon knows which one it has left.
     public mutating func learn(_ reach: DaemonMessage.Reach) {
-        let (address, relay) = (addresses.first, relays.first)
+        if let reachCounter, reach.counter < reachCounter { return }
+        reachCounter = reach.counter
+        let address = addresses.first
         for text in reach.addresses.prefix(Self.maxAddresses).reversed() {
-            if let address = SocketAddress(text) { prefer(address) }
+            if let address = SocketAddress(text), address.port != 0, !address.isUnspecified { prefer(address) }
         }
-        for relay in reach.relays.prefix(Self.maxRelays).reversed() { prefer(relay: relay) }
         if let address { prefer(address) }
-        if let relay { prefer(relay: relay) }
+        let told = reach.relays.filter { (try? RelayURL($0)) != nil }.prefix(Self.maxRelays)
+        for relay in told.reversed() { prefer(relay: relay) }
+    }
+
+    /// A connection to the life of the daemon that calls itself `boot`.
+    ///
+    /// - Returns: true when an earlier life answers again although a later one has answered since: both live, so the identity is
+    ///   in use in two places (NEEDS N-18). A restart always has a new one.
+    public mutating func answered(from boot: BootID) -> Bool {
+        let isFormer = boots.dropLast().contains(boot)
+        boots = (boots.filter { $0 != boot } + [boot]).suffix(Self.maxBoots)
+        return isFormer
     }
 
     /// The dial target with addresses and relays of this one command in front.

@@ -55,10 +55,13 @@ extension DaemonRecord: Record {
         let token: String? = try f.optional("token", old?.token)
         let version: String? = try f.optional("version", old?.version)
         let lastProof: WallTime? = try f.optional("last_proof_ms", old?.lastProof)
+        let reachCounter: UInt64? = try f.optional("reach_counter", old?.reachCounter)
+        let boots: [BootID]? = try f.optional("boots", old.flatMap { $0.boots.isEmpty ? nil : $0.boots })
         let addedAt: WallTime = try f.required("added_at_ms", old?.addedAt)
         self.init(
             node: node, name: name, addresses: addresses.compactMap { SocketAddress($0) }, relays: relays, scope: scope,
-            token: token, version: version, lastProof: lastProof, addedAt: addedAt)
+            token: token, version: version, lastProof: lastProof, reachCounter: reachCounter,
+            boots: boots ?? [], addedAt: addedAt)
     }
 }
 

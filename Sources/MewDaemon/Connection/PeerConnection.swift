@@ -205,6 +205,8 @@ actor PeerConnection {
         // Before anything that goes to everybody.
         if answerHello { sendReady() }
         await daemon.sessions.add(client)
+        // From here on changes come by themselves. Stock peers know no such message.
+        if link.applicationProtocol == .native, let reach = await daemon.reach { client.reply(.reach(reach)) }
         gate.open()
     }
 

@@ -9,7 +9,9 @@ package struct ControlStatus: Equatable, Sendable {
     /// Since the daemon started.
     package let upMs: Int64
     package let addresses: [String]
+    /// What devices are told, home first.
     package let relays: [String]
+    package let relayLegs: [ControlRelay]
     package let links: [ControlLink]
     package let sessions: Int
     package let runningSessions: Int
@@ -22,7 +24,8 @@ package struct ControlStatus: Equatable, Sendable {
 
     package init(
         node: NodeID, name: String, version: String, upMs: Int64, addresses: [String], relays: [String],
-        links: [ControlLink], sessions: Int, runningSessions: Int, pairedDevices: Int, windowSecondsLeft: Int64?,
+        relayLegs: [ControlRelay] = [], links: [ControlLink], sessions: Int, runningSessions: Int, pairedDevices: Int,
+        windowSecondsLeft: Int64?,
         isSaving: Bool, notSavingReason: String?
     ) {
         self.node = node
@@ -31,6 +34,7 @@ package struct ControlStatus: Equatable, Sendable {
         self.upMs = upMs
         self.addresses = addresses
         self.relays = relays
+        self.relayLegs = relayLegs
         self.links = links
         self.sessions = sessions
         self.runningSessions = runningSessions
@@ -44,7 +48,8 @@ package struct ControlStatus: Equatable, Sendable {
         [
             "node_id": .string(node.hex), "name": .string(name), "version": .string(version), "up_ms": .integer(upMs),
             "addrs": .array(addresses.map(JSON.string)), "relays": .array(relays.map(JSON.string)),
-            "links": .array(links.map(\.json)), "sessions": .integer(Int64(sessions)),
+            "relay_legs": .array(relayLegs.map(\.json)), "links": .array(links.map(\.json)),
+            "sessions": .integer(Int64(sessions)),
             "running_sessions": .integer(Int64(runningSessions)), "paired_devices": .integer(Int64(pairedDevices)),
             "window_seconds_left": windowSecondsLeft.map(JSON.integer) ?? .null, "saving": .bool(isSaving),
             "reason": notSavingReason.map(JSON.string) ?? .null,
@@ -52,12 +57,15 @@ package struct ControlStatus: Equatable, Sendable {
     }
 
     init(_ reader: ControlFields) throws(ControlError) {
+        var legs: [ControlRelay] = []
+        for leg in try reader.list("relay_legs") { legs.append(try ControlRelay(leg)) }
         var links: [ControlLink] = []
         for link in try reader.list("links") { links.append(try ControlLink(link)) }
         self.init(
             node: try reader.node("node_id"), name: try reader.text("name"), version: try reader.text("version"),
             upMs: try reader.integer("up_ms"), addresses: try reader.texts("addrs"),
-            relays: try reader.texts("relays"), links: links, sessions: Int(clamping: try reader.integer("sessions")),
+            relays: try reader.texts("relays"), relayLegs: legs, links: links,
+            sessions: Int(clamping: try reader.integer("sessions")),
             runningSessions: Int(clamping: try reader.integer("running_sessions")),
             pairedDevices: Int(clamping: try reader.integer("paired_devices")),
             windowSecondsLeft: reader.optionalInteger("window_seconds_left"), isSaving: try reader.flag("saving"),

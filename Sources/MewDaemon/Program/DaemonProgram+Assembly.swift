@@ -32,6 +32,11 @@ extension DaemonProgram {
                 loop: loops.network, wall: wall, listener: opened.node, devices: StoredDevices(store),
                 sessions: sessions, files: files, home: configuration.userHome, diagnostics: diagnostics))
         try await load(sessions, daemon, directory)
+        let bound = opened.node.addresses
+        let announcer = ReachAnnouncer(
+            opened.node, daemon, loop: loops.network,
+            addresses: { PayloadAddresses.current(bound: bound, limit: PayloadAddresses.reachLimit) },
+            nextNumber: { await opened.reachCounter.next() })
         let stopper = Stopper()
         let listener = try listen(directory, loops)
         return DaemonProgram(
@@ -39,7 +44,7 @@ extension DaemonProgram {
                 node: opened.node.node, name: configuration.name, addresses: opened.node.addresses,
                 relays: configuration.relays,
                 agents: catalog.entries.map(\.name), warnings: opened.warnings),
-            loops: loops, daemon: daemon, sessions: sessions, node: opened.node, store: store,
+            loops: loops, daemon: daemon, announcer: announcer, sessions: sessions, node: opened.node, store: store,
             control: control(daemon, listener, opened.node, stopper), controlListener: listener, lock: lock,
             diagnostics: diagnostics, stopper: stopper)
     }
@@ -75,7 +80,10 @@ extension DaemonProgram {
         @Sendable func relays() async -> [String] { await node.reachableRelays().map(\.description) }
         return ControlServer(
             daemon, listener: listener,
-            status: { await daemon.status(addresses: addresses(), relays: await relays()) },
+            status: {
+                await daemon.status(
+                    addresses: addresses(), relays: await relays(), homeRelays: await node.homeRelays())
+            },
             place: { .init(addresses: addresses(), relays: await relays()) }, shutDown: { stopper.stop(backIn: nil) })
     }
 }

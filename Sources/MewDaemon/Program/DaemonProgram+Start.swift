@@ -59,6 +59,7 @@ extension DaemonProgram {
 
     struct Opened {
         let node: Node
+        let reachCounter: ReachCounter
         let warnings: [String]
     }
 
@@ -67,13 +68,15 @@ extension DaemonProgram {
         _ diagnostics: any DiagnosticSink
     ) async throws(StartFailure) -> Opened {
         let entropy = SystemEntropy()
+        let counter = ReachCounter(
+            directory, wall: SystemWallClock(), loop: loops.files, diagnostics: diagnostics)
         let kept = try directory.keptPort()
         var refusal: NodeError?
         for attempt in ListenPort(given: configuration.bind, kept: kept).attempts(entropy: entropy) {
             let node: Node
             do throws(NodeError) {
                 node = try await Node.start(
-                    nodeConfiguration(secret, attempt, configuration, diagnostics), network: KernelNetwork(),
+                    nodeConfiguration(secret, attempt, configuration, counter, diagnostics), network: KernelNetwork(),
                     relays: NetworkRelayConnector(
                         on: loops.network, blocking: loops.files, trust: configuration.relayTrust),
                     loop: loops.network, entropy: entropy)
@@ -82,19 +85,21 @@ extension DaemonProgram {
                 refusal = error
                 continue
             }
-            return Opened(node: node, warnings: try await keep(attempt, kept, node, directory, entropy))
+            let warnings = try await keep(attempt, kept, node, directory, entropy)
+            return Opened(node: node, reachCounter: counter, warnings: warnings)
         }
         throw StartFailure(refusal ?? .noNetwork)
     }
 
     private static func nodeConfiguration(
         _ secret: SecretKey, _ attempt: ListenPort.Attempt, _ configuration: DaemonConfiguration,
-        _ diagnostics: any DiagnosticSink
+        _ counter: ReachCounter, _ diagnostics: any DiagnosticSink
     ) -> Node.Configuration {
         var result = Node.Configuration(secret: secret, addresses: attempt.addresses, diagnostics: diagnostics)
         result.relays = configuration.relays
         result.relayToken = configuration.relayToken
         result.ownAddresses = { PayloadAddresses.current(bound: $0) }
+        result.nextRecordTimestamp = { await counter.next() }
         return result
     }
 

@@ -46,6 +46,7 @@ package struct DaemonProgram: Sendable {
     package let readiness: DaemonReadiness
     let loops: Loops
     let daemon: Daemon
+    let announcer: ReachAnnouncer
     let sessions: SessionRegistry
     let node: Node
     let store: SQLiteStore
@@ -63,6 +64,7 @@ package struct DaemonProgram: Sendable {
     /// Serves until `stop`, then drains: turns are ended and written down, peers are told, the store is closed. Returns
     /// within the drain limit and a moment.
     package func run() async {
+        let announcing = loops.network.spawn { await announcer.run() }
         let serving = loops.network.spawn {
             await withDiscardingTaskGroup { group in
                 group.addTask { await daemon.run() }
@@ -71,6 +73,7 @@ package struct DaemonProgram: Sendable {
         }
         let backIn = await stopper.stopped()
         record("stopping", "the daemon is stopping")
+        announcing.cancel()
         await limited { await sessions.shutDown() }
         await daemon.stop(backIn: backIn)
         await controlListener.close()

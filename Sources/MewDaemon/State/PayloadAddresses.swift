@@ -15,10 +15,14 @@ struct PayloadAddresses {
 
     /// A QR code with more is hard to scan.
     static let limit = 8
+    /// As many as are exchanged after authorization (DESIGN §6).
+    static let reachLimit = 16
 
     /// Those of real interfaces first, then tunnels; the loopback address only when there is nothing else, for two nodes on
     /// one machine without a network. Link-local IPv6 addresses mean another interface on every machine and are left out.
-    static func addresses(bound: [SocketAddress], candidates: [Candidate]) -> [SocketAddress] {
+    static func addresses(
+        bound: [SocketAddress], candidates: [Candidate], limit: Int = Self.limit
+    ) -> [SocketAddress] {
         var result: [SocketAddress] = []
         for socket in bound {
             let found = socket.isUnspecified ? expand(socket, candidates) : [socket]
@@ -40,13 +44,13 @@ struct PayloadAddresses {
 
 extension PayloadAddresses {
     /// Asks the system. A machine whose interfaces cannot be listed has a payload without addresses.
-    static func current(bound: [SocketAddress]) -> [SocketAddress] {
+    static func current(bound: [SocketAddress], limit: Int = Self.limit) -> [SocketAddress] {
         let interfaces = (try? InterfaceAddress.all()) ?? []
         return addresses(
             bound: bound,
             candidates: interfaces.filter(\.isUp).map {
                 Candidate(
                     address: $0.address, isLoopback: $0.isLoopback, isBridge: $0.isBridge, isTunnel: $0.isPointToPoint)
-            })
+            }, limit: limit)
     }
 }

@@ -1,5 +1,6 @@
 import MewBase
 import MewIdentity
+import MewLookup
 import MewLoop
 import MewQUIC
 import MewRelay
@@ -32,26 +33,39 @@ actor NodeRelays {
     nonisolated let names = CarrierNames()
     nonisolated let loop: any Loop
     private let endpoint: Endpoint
-    private let connector: any RelayConnector
+    let connector: any RelayConnector
     private let entropy: any Entropy
-    private let secret: SecretKey
+    let secret: SecretKey
     /// What relays know us by when we dial: it links nothing to this node, and two processes of one directory do not take
     /// each other's place.
     private let visitor: SecretKey
     private let token: String?
-    private let diagnostics: any DiagnosticSink
+    let diagnostics: any DiagnosticSink
+    /// Nil for a node that publishes nothing.
+    let publisher: RecordPublisher?
+    /// Something about where we can be reached has changed.
+    let changes: AsyncStream<Void>.Continuation
 
-    private var homes: [Joined] = []
+    // Of `NodeRelays+Home`.
+    var choice = HomeChoice([])
+    var homes: [RelayURL: HomeLeg] = [:]
+    var lastHomeLeg: UInt64 = 0
+    var measurer: Task<Void, Never>?
+    var homeTimer: LoopTimer?
+    /// What others were told last.
+    var told: [RelayURL] = []
+    /// What was published last.
+    var published: [RelayURL] = []
+
     private var visits: [RelayURL: Visit] = [:]
-    private var isStopped = false
+    private(set) var isStopped = false
 
-    /// Home and a standby (DESIGN §7).
-    static let maxHomes = 2
     /// How long a leg stays that nobody uses (spec/iroh-wire.md §4.5): the next dial often goes the same way.
     static let linger: Duration = .seconds(60)
 
     init(
-        _ configuration: Node.Configuration, endpoint: Endpoint, connector: any RelayConnector, entropy: any Entropy
+        _ configuration: Node.Configuration, endpoint: Endpoint, connector: any RelayConnector, entropy: any Entropy,
+        changes: AsyncStream<Void>.Continuation
     ) {
         loop = endpoint.loop
         unownedExecutor = endpoint.unownedExecutor
@@ -62,33 +76,13 @@ actor NodeRelays {
         visitor = SecretKey.generate(entropy: entropy)
         token = configuration.relayToken
         diagnostics = configuration.diagnostics
-    }
-
-    // MARK: - Being reached
-
-    /// Keeps legs to the first of `urls` from now on, the first one is home.
-    func listen(at urls: [RelayURL]) async {
-        for url in urls.prefix(Self.maxHomes) {
-            let joined = await join(url, as: secret)
-            guard !isStopped else { return await leave(joined) }
-            homes.append(joined)
+        self.changes = changes
+        let places = Array(configuration.relays.prefix(HomeChoice.maxCandidates))
+        publisher = configuration.nextRecordTimestamp.map {
+            RecordPublisher(
+                secret: configuration.secret, places: places, connector: connector, loop: endpoint.loop,
+                diagnostics: configuration.diagnostics, nextTimestamp: $0)
         }
-    }
-
-    /// Where peers find us: connected relays first, otherwise in the order they were given.
-    func reachable() async -> [RelayURL] {
-        var (connected, others): ([RelayURL], [RelayURL]) = ([], [])
-        for home in homes {
-            if await home.leg.status.isConnected { connected.append(home.leg.url) } else { others.append(home.leg.url) }
-        }
-        return connected + others
-    }
-
-    /// Of the home relays, in the order they were given.
-    func homeStatus() async -> [(url: RelayURL, status: RelayLegStatus)] {
-        var statuses: [(url: RelayURL, status: RelayLegStatus)] = []
-        for home in homes { statuses.append((home.leg.url, await home.leg.status)) }
-        return statuses
     }
 
     // MARK: - Dialling
@@ -134,7 +128,7 @@ actor NodeRelays {
 
     // MARK: - Legs
 
-    private func join(_ url: RelayURL, as key: SecretKey) async -> Joined {
+    func join(_ url: RelayURL, as key: SecretKey) async -> Joined {
         let leg = RelayLeg(
             .init(url: url, secret: key, token: token, diagnostics: diagnostics), connector: connector, loop: loop,
             entropy: entropy)
@@ -144,7 +138,7 @@ actor NodeRelays {
         return Joined(leg: leg, carrier: carrier)
     }
 
-    private func leave(_ joined: Joined) async {
+    func leave(_ joined: Joined) async {
         await endpoint.detach(joined.carrier)
         await joined.leg.close()
         names[joined.carrier] = nil
@@ -152,14 +146,23 @@ actor NodeRelays {
 
     /// The network has changed, or the machine was asleep.
     func networkChanged() async {
-        for joined in homes + visits.values.map(\.joined) { await joined.leg.networkChanged() }
+        reconsiderHome()
+        for joined in choice.relays.compactMap({ homes[$0]?.joined }) + visits.values.map(\.joined) {
+            await joined.leg.networkChanged()
+        }
     }
 
     func stop() async {
         isStopped = true
-        let all = homes + visits.values.map(\.joined)
-        for visit in visits.values { if let timer = visit.timer { loop.cancel(timer) } }
-        (homes, visits) = ([], [:])
-        for joined in all { await leave(joined) }
+        let (keepers, visited) = (choice.relays.compactMap { homes[$0]?.keeper }, visits.values.map(\.joined))
+        let timers = visits.values.map(\.timer) + homes.values.map(\.leaving) + [homeTimer]
+        for timer in timers { if let timer { loop.cancel(timer) } }
+        (homes, visits, homeTimer) = ([:], [:], nil)
+        measurer?.cancel()
+        for keeper in keepers { keeper.cancel() }
+        await publisher?.stop()
+        for joined in visited { await leave(joined) }
+        for keeper in keepers { await keeper.value }
+        changes.finish()
     }
 }

@@ -55,7 +55,11 @@ struct LegOpening: Sendable {
             case .malformed(let reason): throw .refused("what answers there is no relay: \(reason)")
             case .head(let response, let byteCount):
                 do throws(LegUpgrade.Refusal) {
-                    return (try upgrade.version(in: response), Array(received[byteCount...]))
+                    let version = try upgrade.version(in: response)
+                    if let pinned = settings.url.key {
+                        try upgrade.checkKey(pinned, in: response, binding: await binding(upgrade))
+                    }
+                    return (version, Array(received[byteCount...]))
                 } catch {
                     throw .refused(error.reason)
                 }
@@ -69,6 +73,12 @@ struct LegOpening: Sendable {
             label: RelayKeyingMaterialProof.exporterLabel, context: settings.secret.node.bytes,
             byteCount: RelayKeyingMaterialProof.exporterByteCount)
         return material.map { RelayKeyingMaterialProof(secret: settings.secret, keyingMaterial: $0) }
+    }
+
+    private func binding(_ upgrade: LegUpgrade) async -> RelayKeyProof.Binding {
+        let material = await stream.exportKeyingMaterial(
+            label: RelayKeyProof.exporterLabel, context: [], byteCount: RelayKeyProof.exporterByteCount)
+        return material.map { .init(keyingMaterial: $0) } ?? .init(webSocketKey: upgrade.key)
     }
 
     // MARK: Proof

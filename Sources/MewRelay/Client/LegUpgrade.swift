@@ -1,10 +1,12 @@
 internal import MewBase
 internal import MewIdentity
+internal import MewIdentity
 internal import MewWire
 
 /// The client's request for the relay protocol, and what it makes of the answer (spec/iroh-wire.md §4.1).
 struct LegUpgrade {
-    private let key: String
+    /// The value of `Sec-WebSocket-Key`.
+    let key: String
 
     init(entropy: any Entropy) {
         key = WebSocketKey.nonce(entropy: entropy)
@@ -19,6 +21,7 @@ struct LegUpgrade {
             "sec-websocket-version": "13",
             "sec-websocket-protocol": RelayVersion.preferred.map(\.rawValue).joined(separator: ", "),
         ]
+        if url.key != nil { fields.append(RelayKeyProof.fieldName, "1") }
         if let token { fields.append("authorization", "Bearer \(token)") }
         if let proof { fields.append(RelayKeyingMaterialProof.fieldName, proof.fieldValue) }
         return HTTPRequest("GET", "/relay", fields)
@@ -27,6 +30,22 @@ struct LegUpgrade {
     /// Why the answer opens nothing; half a sentence.
     struct Refusal: Error, Equatable {
         let reason: String
+    }
+
+    /// The relay must have the key that its URL pins.
+    ///
+    /// - Parameter binding: to the connection.
+    func checkKey(_ pinned: NodeID, in response: HTTPResponse, binding: RelayKeyProof.Binding) throws(Refusal) {
+        guard let proof = response.fields[RelayKeyProof.fieldName].flatMap(RelayKeyProof.init(fieldValue:)) else {
+            throw Refusal(reason: "the relay does not prove the key that its URL pins")
+        }
+        guard proof.node == pinned else {
+            throw Refusal(
+                reason: "another relay answers there: its key is \(proof.node.z32), not the one that its URL pins")
+        }
+        guard proof.isValid(for: binding) else {
+            throw Refusal(reason: "the relay's proof of its key is not for this connection")
+        }
     }
 
     func version(in response: HTTPResponse) throws(Refusal) -> RelayVersion {

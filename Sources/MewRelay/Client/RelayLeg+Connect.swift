@@ -145,9 +145,12 @@ extension RelayLeg {
         case .healthy:
             problem = nil
             isSuperseded = false
+            waiters.resumeAll(.phase)
         case .sameNodeConnectedElsewhere:
             isSuperseded = true
-            complains("the same node is connected to this relay once more; a copy of its key is in use elsewhere")
+            complains(
+                "the same node is connected there once more, so a copy of its key is in use elsewhere; "
+                    + "give one of the two a state directory of its own")
         case .rateLimited: complains("the relay slows us down: we send more than it forwards for one node")
         case .unknown: break
         }
@@ -155,6 +158,7 @@ extension RelayLeg {
 
     private func complains(_ words: String) {
         problem = words
+        waiters.resumeAll(.phase)
         report(.warning, "relay_complains", "the relay \(url): \(words)")
     }
 

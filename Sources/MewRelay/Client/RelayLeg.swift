@@ -124,6 +124,12 @@ package actor RelayLeg {
         RelayLegStatus(phase: phase, roundTrip: pings?.roundTrip, problem: problem, isSuperseded: isSuperseded)
     }
 
+    /// Suspends until the status differs from `seen`, the leg is closed or the task cancelled; returns the present one.
+    package func changed(from seen: RelayLegStatus) async -> RelayLegStatus {
+        while status == seen, phase != .closed, !Task.isCancelled { await wait(unless: { status != seen }) }
+        return status
+    }
+
     /// Suspends until the relay forwards for us; false when the leg was closed or the task was cancelled before that.
     package func connected() async -> Bool {
         while true {

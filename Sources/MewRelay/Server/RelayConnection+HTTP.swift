@@ -28,7 +28,8 @@ extension RelayConnection {
             respond(response, Array("\(reason)\n".utf8), .violation(reason))
         case .hangUp(let reason):
             hub.drop(self, .violation(reason))
-        case .accepted(let upgrade):
+        case .accepted(var upgrade):
+            proveKey(&upgrade)
             version = upgrade.version
             token = upgrade.token
             send(upgrade.response.encoded)
@@ -43,6 +44,14 @@ extension RelayConnection {
                         byteCount: RelayKeyingMaterialProof.exporterByteCount)
                 })
         }
+    }
+
+    private func proveKey(_ upgrade: inout RelayUpgrade) {
+        guard let key = upgrade.proofWanted, let secret = hub.secret else { return }
+        guard let tls else { return upgrade.prove(secret, binding: .init(webSocketKey: key)) }
+        let material = tls.exportKeyingMaterial(
+            label: RelayKeyProof.exporterLabel, context: [], byteCount: RelayKeyProof.exporterByteCount)
+        if let material { upgrade.prove(secret, binding: .init(keyingMaterial: material)) }
     }
 
     private func serve(_ request: HTTPRequest, _ rest: UnsafeMutableRawBufferPointer) {

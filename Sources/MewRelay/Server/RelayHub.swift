@@ -12,6 +12,7 @@ final class RelayHub {
     let diagnostics: any DiagnosticSink
     /// What `/healthz` says.
     let programVersion: String
+    let secret: SecretKey?
 
     var rules: AccessRules
     /// Of listeners with TLS.
@@ -54,6 +55,7 @@ final class RelayHub {
         rules = settings.rules
         identity = settings.identity
         programVersion = settings.programVersion
+        secret = settings.secret
         table = RelayTable(inactivePerNode: limits.inactivePerNode)
         records = RecordShelf(capacity: limits.records, lifetime: limits.recordLifetime)
     }

@@ -1,4 +1,5 @@
 package import MewBase
+package import MewIdentity
 package import MewLoop
 
 /// What a relay is started with.
@@ -7,6 +8,8 @@ package struct RelaySettings: Sendable {
     package var rules = AccessRules.everyone
     /// For the listeners with TLS.
     package var identity: TLSIdentity?
+    /// The relay's own key, which its URL may pin; without it nothing is proved.
+    package var secret: SecretKey?
     package var programVersion: String
 
     package init(programVersion: String) {

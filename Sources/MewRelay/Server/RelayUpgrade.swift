@@ -1,3 +1,4 @@
+internal import MewIdentity
 internal import MewWire
 
 /// What a client asks for with `GET /relay` (spec/iroh-wire.md §4.1).
@@ -6,7 +7,9 @@ struct RelayUpgrade {
     let token: String?
     let proof: RelayKeyingMaterialProof?
     /// To be written before the first frame.
-    let response: HTTPResponse
+    var response: HTTPResponse
+    /// `Sec-WebSocket-Key`, when the client wants the relay's key proved.
+    let proofWanted: String?
 
     enum Outcome {
         case accepted(RelayUpgrade)
@@ -37,7 +40,8 @@ struct RelayUpgrade {
         }
         return .accepted(
             RelayUpgrade(
-                version: version, token: token(request), proof: proof, response: response(key: key, version)))
+                version: version, token: token(request), proof: proof, response: response(key: key, version),
+                proofWanted: request.fields[RelayKeyProof.fieldName] == "1" ? key : nil))
     }
 
     /// The client compares the key's proof and the subprotocol; an extension would make it fail.
@@ -48,6 +52,13 @@ struct RelayUpgrade {
                 "upgrade": "websocket", "connection": "upgrade", "sec-websocket-accept": WebSocketKey.accept(key),
                 "sec-websocket-protocol": version.rawValue,
             ])
+    }
+
+    /// Adds the relay's proof of its key.
+    mutating func prove(_ secret: SecretKey, binding: RelayKeyProof.Binding) {
+        var fields = response.fields
+        fields.append(RelayKeyProof.fieldName, RelayKeyProof(secret: secret, binding: binding).fieldValue)
+        response = HTTPResponse(response.status, fields)
     }
 
     /// The first `Authorization` of scheme Bearer, else what a browser, which cannot set fields, puts into the query.

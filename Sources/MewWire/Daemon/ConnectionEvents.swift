@@ -150,15 +150,19 @@ extension DaemonMessage {
         public var relays: [String]
         /// `192.0.2.1:443`, `[2001:db8::1]:443`.
         public var addresses: [String]
+        /// True when a relay says that the daemon's identity is in use elsewhere as well (NEEDS N-18).
+        public var isElsewhere: Bool?
 
-        public init(counter: UInt64, relays: [String], addresses: [String]) {
+        public init(counter: UInt64, relays: [String], addresses: [String], isElsewhere: Bool? = nil) {
             (self.counter, self.relays, self.addresses) = (counter, relays, addresses)
+            self.isElsewhere = isElsewhere
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
             counter = try f.required("counter", old?.counter)
             relays = try f.required("relays", old?.relays)
             addresses = try f.required("addrs", old?.addresses)
+            isElsewhere = try f.optional("elsewhere", old?.isElsewhere)
         }
     }
 }

@@ -89,7 +89,9 @@ struct ClientCommand: Sendable {
                     feed.finish()
                     let session = DaemonSession(
                         command: self, target: target, supervisor: supervisor, link: link)
-                    return try await body(session)
+                    let value = try await body(session)
+                    if await supervisor.view.isInTwoPlaces { context.output.warning(Self.inTwoPlaces(target.name)) }
+                    return value
                 }
                 feed.finish()
                 await supervisor.stop()
@@ -101,6 +103,12 @@ struct ClientCommand: Sendable {
         }
         guard let result else { throw CommandFailure(.internal, "the command ended without a result") }
         return try result.get()
+    }
+
+    /// NEEDS N-18: named on this side too, with the remedy.
+    private static func inTwoPlaces(_ daemon: String) -> String {
+        "the identity of \(daemon) is in use in two places, which take turns in answering. On one of the two machines, start "
+            + "the daemon with a state directory of its own (--home DIR)."
     }
 
     private static func attempt<Value>(

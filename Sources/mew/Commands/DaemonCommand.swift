@@ -9,7 +9,7 @@ extension Command {
         "bind", "IP:PORT", "listen here (default: all addresses, a port chosen once)",
         read: Readers.socketAddress("--bind"))
     private static let homeRelay = Option<RelayURL>(
-        "relay", "URL", "be reachable through this relay too; the first one is home", read: Readers.relayURL("--relay"))
+        "relay", "URL", "be reachable through this relay too; the nearest is home", read: Readers.relayURL("--relay"))
     private static let name = Option<String>(
         "name", "N", "what devices call this machine (default: its host name)", read: Readers.text("--name"))
     private static let agent = Option<String>(
@@ -34,6 +34,9 @@ extension Command {
                 + "order: turns are interrupted and written down, devices are told. A second signal ends it at once.",
             "Devices are told that it is stopping. Say --back-in where a service manager starts it again: they dial then, without "
                 + "waiting longer each time.",
+            "The nearest of the relays becomes home, another one stands by, and each keeps a signed record of where this node is. "
+                + "Relays can stand in config.json in the state directory instead, with a token and a file of authorities for "
+                + "them: {\"relays\": [\"URL\"], \"relay_token\": \"TEXT\", \"relay_trust\": \"FILE\"}.",
             "Without --agent it offers the built-in shell agent: a prompt is a shell command, which it asks permission for.",
         ]
     ) { invocation async throws(CommandFailure) in

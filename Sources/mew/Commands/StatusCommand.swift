@@ -40,9 +40,7 @@ extension Command {
         )
         output.line("node ID  \(status.node.z32)")
         output.line("listens  \(status.addresses.map { $0.printable(limit: 80) }.joined(separator: ", "))")
-        if !status.relays.isEmpty {
-            output.line("relays   \(status.relays.map { $0.printable(limit: 100) }.joined(separator: ", "))")
-        }
+        for line in RelayLines(status.relayLegs).lines { output.line(line) }
         output.line(
             "\(Words.count(status.sessions, "session")) (\(status.runningSessions) running), "
                 + "\(Words.count(status.pairedDevices, "paired device"))")
@@ -61,6 +59,7 @@ extension Command {
             "daemon": .string(status.name), "node_id": .string(status.node.z32), "version": .string(status.version),
             "up_ms": .integer(status.upMs), "addrs": .array(status.addresses.map(JSON.string)),
             "relays": .array(status.relays.map(JSON.string)),
+            "relay_legs": .array(status.relayLegs.map(\.row)),
             "sessions": .integer(Int64(status.sessions)), "running": .integer(Int64(status.runningSessions)),
             "paired": .integer(Int64(status.pairedDevices)), "saving": .bool(status.isSaving),
         ]

@@ -50,13 +50,14 @@ struct RelayRun: Sendable {
         settings.limits = options.limits
         settings.rules = try rules()
         settings.identity = try identity()
-        let node = try context.key().node
+        let secret = try context.key()
+        settings.secret = secret
         let server = RelayServer(settings, on: loop, entropy: SystemEntropy(), diagnostics: log)
         let listening = try await listen(server)
         // Before it says that it is ready: whoever reads that may send a signal at once.
         let (stops, stop) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         listen(to: server, log, stop: stop)
-        announce(node, listening)
+        announce(secret.node, listening)
         for await _ in stops { break }
         await server.drain()
         context.runtime.signals.listen(nil)
@@ -211,6 +212,7 @@ struct RelayRun: Sendable {
             output.note("Everyone who can reach this relay may use it.")
         }
         for address in listening.plain { output.note("Also without TLS: http://\(address)/") }
+        output.note("Whoever adds #\(node.z32) to its URL pins its key.")
         for address in listening.udp { output.note("Answers address discovery on UDP \(address).") }
         output.json([
             "event": "ready", "node_id": .string(node.z32), "http": Self.text(listening.http.first),

@@ -143,6 +143,14 @@ struct TestChannel: Sendable {
 
     func message() async throws -> DaemonMessage? { try await receive()?.message }
 
+    /// The next message that is no word about where the daemon is, which may come at any time.
+    func answer() async throws -> DaemonMessage? {
+        while let message = try await message() {
+            guard case .reach = message else { return message }
+        }
+        return nil
+    }
+
     func hello(
         token: String? = nil, name: String = "laptop", capabilities: [String] = Admission.mandatoryCapabilities
     ) async throws {
