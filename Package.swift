@@ -149,8 +149,7 @@ let testTargets: [Target] = [
         "MewHostileTests",
         [
             "CQuic", "MewBase", "MewIdentity", "MewWire", "MewPath", "MewSession", "MewLoop", "MewQUICCore", "MewQUIC",
-            "MewNode",
-            "MewDaemon", "MewTestSupport",
+            "MewRelay", "MewNode", "MewDaemon", "MewSim", "MewTestSupport",
         ]),
     tests(
         "MewCommandTests",

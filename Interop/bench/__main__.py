@@ -4,6 +4,7 @@ Exit status 0 when everything was measured, whether or not the goals were met; 1
 """
 
 import argparse
+import contextlib
 import json
 import statistics
 import subprocess
@@ -11,12 +12,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import idle
+from . import idle, relayed
+from .islands import Islands
 from .peers import Example, Iroh, Mew, PlainUDP, processor
 from .process import Failed
 from .report import Row, table
 
-MEASURES = ("handshakes", "echo", "throughput", "idle")
+MEASURES = ("handshakes", "echo", "throughput", "idle", "relay")
 
 
 def main() -> int:
@@ -129,6 +131,30 @@ class Bench:
                 "60 KiB", "KiB", most=1),
             Row(f"daemon's pong beside {idle.CONNECTIONS:,} idle", found["crowded_us"], found["alone_us"],
                 "the same alone", "µs", most=1.1),
+        ]
+
+    def relay(self) -> list[Row]:
+        with contextlib.ExitStack() as stack:
+            where = Islands()
+            stack.callback(where.close)
+            our = relayed.OurRelay(where, self.directory / "relay")
+            stack.callback(our.server.stop)
+            mew, iroh = relayed.Mew(where, our, self.directory), relayed.Iroh(where, our, self.directory)
+            coturn = relayed.Coturn(where, self.directory)
+            for server in (mew.server, iroh.server, coturn.server, coturn.echo):
+                stack.callback(server.stop)
+            count, size = int(5_000 * self.scale), int(200_000_000 * self.scale)
+            our_echo, their_echo, ours, theirs, turn = self.medians(
+                lambda: mew.echo(count), lambda: iroh.echo(count), lambda: mew.receive(size),
+                lambda: iroh.receive(size // 2), lambda: coturn.forward(size))
+            idle_kib = relayed.idle_memory(where, our)
+        speed, cost = "mb_per_second", "cpu_s_per_gb"
+        return [
+            Row("relayed echo of 64 bytes, median", our_echo["p50_us"], their_echo["p50_us"], iroh.name, "µs"),
+            Row("relayed, one stream", ours[speed], theirs[speed], iroh.name, "MB/s", least=2),
+            Row("relay's CPU per GB forwarded", ours[cost], turn[cost], coturn.name, "s", most=1.5),
+            Row("the same, for iroh's packets", theirs[cost], turn[cost], coturn.name, "s"),
+            Row(f"relay's memory per idle client at {relayed.IDLE_CLIENTS:,}", idle_kib, 40.0, "40 KiB", "KiB", most=1),
         ]
 
 

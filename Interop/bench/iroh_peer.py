@@ -1,9 +1,11 @@
 """The iroh side of the comparison, through its Python binding.
 
-    python -m bench.iroh_peer serve
-    python -m bench.iroh_peer handshakes NODE ADDRESS SECONDS IN_FLIGHT
-    python -m bench.iroh_peer echo NODE ADDRESS COUNT
-    python -m bench.iroh_peer receive NODE ADDRESS BYTES
+    python -m bench.iroh_peer serve [RELAY]
+    python -m bench.iroh_peer handshakes NODE WHERE SECONDS IN_FLIGHT
+    python -m bench.iroh_peer echo NODE WHERE COUNT
+    python -m bench.iroh_peer receive NODE WHERE BYTES
+
+WHERE is an address, or the URL of the relay that is the only way.
 
 The binding copies what is sent byte by byte in a Python loop. That loop is replaced here by one copy, or it would be the
 binding that is timed.
@@ -35,15 +37,31 @@ def write_at_once(self, value) -> None:
 iroh_ffi._UniffiRustBufferBuilder.write = write_at_once
 
 
-async def endpoint() -> iroh.Endpoint:
+async def endpoint(relay: str | None = None) -> iroh.Endpoint:
     iroh_ffi.uniffi_set_event_loop(asyncio.get_running_loop())
-    return await iroh.Endpoint.bind(
+    mode = iroh.RelayMode.disabled()
+    if relay:
+        relays = iroh.RelayMap.empty()
+        relays.insert(iroh.RelayConfig(url=relay, quic_port=None, auth_token=None))
+        mode = iroh.RelayMode.custom(relays)
+    made = await iroh.Endpoint.bind(
         iroh.EndpointOptions(
-            preset=iroh.preset_minimal(), bind_addr="127.0.0.1:0", alpns=[ALPN], relay_mode=iroh.RelayMode.disabled()))
+            preset=iroh.preset_minimal(), bind_addr="0.0.0.0:0" if relay else "127.0.0.1:0", alpns=[ALPN],
+            relay_mode=mode))
+    if relay:
+        await made.online()
+    return made
 
 
-async def serve() -> None:
-    server = await endpoint()
+async def dial(node: str, where: str):
+    if "://" not in where:
+        return await (await endpoint()).connect(address(node, where), ALPN)
+    target = iroh.EndpointAddr(iroh.EndpointId.from_string(node), where, [])
+    return await (await endpoint(where)).connect(target, ALPN)
+
+
+async def serve(relay: str | None = None) -> None:
+    server = await endpoint(relay)
     port = server.bound_sockets()[0].rpartition(":")[2]
     print(json.dumps({"node_id": str(server.id()), "addr": f"127.0.0.1:{port}"}), flush=True)
     tasks = set()
@@ -100,8 +118,7 @@ async def handshakes(node: str, where: str, seconds: str, in_flight: str) -> dic
 
 
 async def echo(node: str, where: str, count: str) -> dict:
-    client = await endpoint()
-    stream = await (await client.connect(address(node, where), ALPN)).open_bi()
+    stream = await (await dial(node, where)).open_bi()
     reader, writer = stream.recv(), stream.send()
     await writer.write_all(b"E" + bytes(8))
     payload = bytes(ECHO_BYTES)
@@ -117,8 +134,7 @@ async def echo(node: str, where: str, count: str) -> dict:
 
 
 async def receive(node: str, where: str, size: str) -> dict:
-    client = await endpoint()
-    stream = await (await client.connect(address(node, where), ALPN)).open_bi()
+    stream = await (await dial(node, where)).open_bi()
     reader, writer = stream.recv(), stream.send()
     start = time.perf_counter()
     await writer.write_all(b"S" + int(size).to_bytes(8, "big"))

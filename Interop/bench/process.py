@@ -35,7 +35,8 @@ class Server:
     def _await_port(self, port: int) -> dict:
         end = time.monotonic() + 10
         while time.monotonic() < end:
-            if f":{port:04X} " in Path("/proc/net/udp").read_text():
+            # Of its own network namespace.
+            if f":{port:04X} " in Path(f"/proc/{self.pid}/net/udp").read_text():
                 return {}
             if self.process.poll() is not None:
                 self._fail()
@@ -71,8 +72,8 @@ class Server:
         self.stop()
 
 
-def run(*command: str, env: dict | None = None) -> dict:
-    """Runs a client to its end; its last line is its result, and `cpu_s` what it cost."""
+def run(*command: str, env: dict | None = None, parse: bool = True) -> dict:
+    """Runs a client to its end; its last line is its result (unless it is none), and `cpu_s` what it cost."""
     before = os.times()
     done = subprocess.run(
         [str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE,
@@ -80,6 +81,6 @@ def run(*command: str, env: dict | None = None) -> dict:
     after = os.times()
     if done.returncode != 0:
         raise Failed(f"{command[0]} {command[1]}: exit status {done.returncode}: {(done.stderr or done.stdout).strip()[-400:]}")
-    result = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {}
+    result = json.loads(done.stdout.splitlines()[-1]) if parse and done.stdout.strip() else {}
     result["cpu_s"] = after.children_user - before.children_user + after.children_system - before.children_system
     return result

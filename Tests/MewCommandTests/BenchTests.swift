@@ -17,8 +17,8 @@ struct BenchTests {
         let serving = listener.loop.spawn { await listener.serve() }
         let address = try #require(await listener.endpoint.localAddresses.first)
         let value = try await body(
-            BenchMeasurements(peer: try await BenchPeer.start(on: loop), node: listener.endpoint.node, address: address)
-        )
+            BenchMeasurements(
+                peer: try await BenchPeer.start(on: loop), node: listener.endpoint.node, route: .direct(address)))
         await listener.endpoint.close(code: 0, reason: "", linger: .zero)
         await serving.value
         return value

@@ -94,7 +94,8 @@ final class RelayHub {
         return socket.localAddress
     }
 
-    private func accept(_ socket: any StreamEnd, sealed: Bool) {
+    /// Takes a connection, or refuses it at once.
+    func accept(_ socket: any StreamEnd, sealed: Bool) {
         let source = SourceBudget.Source(socket.peer)
         if let refusal = budget.enter(source, limits) {
             metrics.refused += 1

@@ -6,7 +6,9 @@ import MewWire
 // `mew bench …`: the measurements that Scripts/bench puts beside those of other implementations.
 
 extension Command {
-    static let benches: [Command] = [benchServe, benchHandshakes, benchEcho, benchReceive, benchHold, benchPing]
+    static let benches: [Command] = [
+        benchServe, benchHandshakes, benchEcho, benchReceive, benchHold, benchCrowd, benchPing,
+    ]
 
     private static let node = Positional<NodeID>("NODE", "the node ID that 'mew bench serve' printed") {
         text throws(UsageError) in
@@ -14,10 +16,12 @@ extension Command {
             throw UsageError("NODE must be a node ID: \(error)")
         }
     }
-    private static let address = Positional<SocketAddress>(
-        "IP:PORT", "where it listens", read: Readers.socketAddress("IP:PORT"))
+    private static let place = Positional<BenchPlace>(
+        "WHERE", "its IP:PORT, or the URL of the relay it is on", read: BenchPlace.read)
     private static let bind = Option<SocketAddress>(
         "bind", "IP:PORT", "where to listen (default 127.0.0.1:0)", read: Readers.socketAddress("--bind"))
+    private static let benchRelay = Option<RelayURL>(
+        "relay", "URL", "be on this relay as well", read: Readers.relayURL("--relay"))
     private static let seconds = Option<Int>(
         "milliseconds", "N", "how long to measure (default 5000)",
         read: Readers.integer("--milliseconds", in: 1...600_000))
@@ -32,12 +36,13 @@ extension Command {
         read: Readers.integer("--bytes", in: 1...1_000_000_000_000))
 
     private static let benchServe = Command(
-        "bench serve", "listen for the other bench commands", options: [bind.spec],
+        "bench serve", "listen for the other bench commands", options: [bind.spec, benchRelay.spec],
         details: ["Listens with a key of its own, for measurements only, until it is ended."],
         examples: ["mew bench serve --bind 127.0.0.1:0"]
     ) { invocation async throws(CommandFailure) in
         let peer = try await BenchPeer.start(
             on: invocation.context.runtime.loop, listening: invocation[bind] ?? .loopback(port: 0))
+        if let url = invocation[benchRelay] { _ = try await BenchLeg.open(url, of: peer, invocation.context.runtime) }
         let output = invocation.context.output
         let node = peer.endpoint.node
         for address in await peer.endpoint.localAddresses {
@@ -49,7 +54,7 @@ extension Command {
     }
 
     private static let benchHandshakes = Command(
-        "bench handshakes", "measure whole handshakes", positionals: [node.required, address.required],
+        "bench handshakes", "measure whole handshakes", positionals: [node.required, place.required],
         options: [seconds.spec, inFlight.spec]
     ) { invocation async throws(CommandFailure) in
         let (rate, times) = try await measurements(invocation).handshakes(
@@ -60,7 +65,7 @@ extension Command {
 
     private static let benchEcho = Command(
         "bench echo", "measure round trips of 64 bytes on one stream",
-        positionals: [node.required, address.required], options: [count.spec]
+        positionals: [node.required, place.required], options: [count.spec]
     ) { invocation async throws(CommandFailure) in
         let times = try await measurements(invocation).echo(count: invocation[count] ?? 20_000)
         report(invocation, ["p50_us": .number(times.median), "p99_us": .number(times.ninetyNine)])
@@ -68,7 +73,7 @@ extension Command {
     }
 
     private static let benchReceive = Command(
-        "bench receive", "measure how fast one stream arrives", positionals: [node.required, address.required],
+        "bench receive", "measure how fast one stream arrives", positionals: [node.required, place.required],
         options: [bytes.spec]
     ) { invocation async throws(CommandFailure) in
         let byteCount = invocation[bytes] ?? 1_000_000_000
@@ -99,6 +104,22 @@ extension Command {
         throw CommandFailure(.unreachable, "the daemon has closed the connections")
     }
 
+    private static let url = Positional<RelayURL>("URL", "the relay", read: Readers.relayURL("URL"))
+
+    private static let benchCrowd = Command(
+        "bench crowd", "hold idle clients on a relay until ended", positionals: [url.required],
+        options: [connections.spec],
+        details: ["Each has a key of its own and says nothing but what the relay's protocol asks for."]
+    ) { invocation async throws(CommandFailure) in
+        let crowd = try await BenchCrowd.open(
+            invocation[connections] ?? 1_000, on: try invocation.required(url), invocation.context.runtime)
+        let output = invocation.context.output
+        output.json(["event": "ready", "connections": .integer(Int64(crowd.legs.count))])
+        output.line("\(crowd.legs.count) clients are on the relay; end with Ctrl-C.")
+        await crowd.untilLost()
+        throw CommandFailure(.unreachable, "the relay has lost the clients")
+    }
+
     private static let benchPing = Command(
         "bench ping", "measure round trips of the ping message, as fast as they go",
         positionals: [Common.daemon.required], options: [count.spec] + Common.routes
@@ -110,9 +131,15 @@ extension Command {
     }
 
     private static func measurements(_ invocation: Invocation) async throws(CommandFailure) -> BenchMeasurements {
-        BenchMeasurements(
-            peer: try await BenchPeer.start(on: invocation.context.runtime.loop), node: try invocation.required(node),
-            address: try invocation.required(address))
+        let runtime = invocation.context.runtime
+        let peer = try await BenchPeer.start(on: runtime.loop)
+        let node = try invocation.required(node)
+        let route: Route =
+            switch try invocation.required(place) {
+            case .address(let address): .direct(address)
+            case .relay(let url): await (try BenchLeg.open(url, of: peer, runtime)).route(to: node)
+            }
+        return BenchMeasurements(peer: peer, node: node, route: route)
     }
 
     private static func report(_ invocation: Invocation, _ object: JSONObject) {

@@ -26,7 +26,7 @@ struct RoundTrips: Sendable {
 struct BenchMeasurements: Sendable {
     let peer: BenchPeer
     let node: NodeID
-    let address: SocketAddress
+    let route: Route
 
     /// Before anything is counted: caches, branch predictors and the congestion window are warm then.
     static let warmUp = 200
@@ -35,7 +35,7 @@ struct BenchMeasurements: Sendable {
     /// Whole handshakes for `time`, `inFlight` at once.
     func handshakes(for time: Duration, inFlight: Int) async throws(CommandFailure) -> (perSecond: Double, RoundTrips) {
         let clock = ContinuousClock()
-        return try await peer.measure { [node, address, loop = peer.loop] endpoint in
+        return try await peer.measure { [node, route, loop = peer.loop] endpoint in
             let start = clock.now
             let workers = (0..<inFlight).map { _ in
                 loop.spawn { () async -> Result<[Duration], CommandFailure> in
@@ -43,7 +43,7 @@ struct BenchMeasurements: Sendable {
                     // At least one each, however slow the machine.
                     repeat {
                         let began = clock.now
-                        switch await Self.connect(endpoint, node, address) {
+                        switch await Self.connect(endpoint, node, route) {
                         case .success(let connection):
                             times.append(began.duration(to: clock.now))
                             await connection.close(code: 0, reason: "")
@@ -105,8 +105,8 @@ struct BenchMeasurements: Sendable {
     private func onStream<Value: Sendable>(
         _ request: BenchRequest, _ body: @escaping @Sendable (QUICStream) async throws -> Value
     ) async throws(CommandFailure) -> Value {
-        try await peer.measure { [node, address] endpoint in
-            switch await Self.connect(endpoint, node, address) {
+        try await peer.measure { [node, route] endpoint in
+            switch await Self.connect(endpoint, node, route) {
             case .failure(let failure): return .failure(failure)
             case .success(let connection):
                 do {
@@ -121,12 +121,12 @@ struct BenchMeasurements: Sendable {
     }
 
     private static func connect(
-        _ endpoint: Endpoint, _ node: NodeID, _ address: SocketAddress
+        _ endpoint: Endpoint, _ node: NodeID, _ route: Route
     ) async -> Result<Connection, CommandFailure> {
         do throws(DialFailure) {
             return .success(
                 try await endpoint.connect(
-                    to: node, addresses: [address], protocols: [BenchPeer.applicationProtocol]))
+                    to: node, routes: [route], protocols: [BenchPeer.applicationProtocol]))
         } catch {
             return .failure(CommandFailure(.unreachable, "cannot reach the bench server: \(error)"))
         }

@@ -16,18 +16,20 @@ struct BenchPeer: Sendable {
 
     let loop: EventLoop
     let endpoint: Endpoint
+    let secret: SecretKey
 
     /// - Parameter listening: where to bind; nil binds a free port and accepts nobody.
     static func start(
         on loop: EventLoop, listening address: SocketAddress? = nil
     ) async throws(CommandFailure) -> BenchPeer {
+        let secret = SecretKey.generate(entropy: SystemEntropy())
         let configuration = EndpointConfiguration(
-            secret: .generate(entropy: SystemEntropy()), addresses: [address ?? .loopback(port: 0)],
+            secret: secret, addresses: [address ?? .loopback(port: 0)],
             acceptedProtocols: address == nil ? [] : [applicationProtocol])
         do throws(BindFailure) {
             let endpoint = try await Endpoint.bind(
                 configuration, network: KernelNetwork(), loop: loop, entropy: SystemEntropy())
-            return BenchPeer(loop: loop, endpoint: endpoint)
+            return BenchPeer(loop: loop, endpoint: endpoint, secret: secret)
         } catch {
             throw CommandFailure(.portTaken, "cannot bind \(address?.description ?? "a port"): \(error)")
         }

@@ -1,0 +1,91 @@
+import MewBase
+import MewIdentity
+import MewLoop
+import MewQUIC
+import MewRelay
+import MewWire
+
+/// Where a measurement finds its listener.
+enum BenchPlace: Sendable {
+    case address(SocketAddress)
+    /// On this relay, and nowhere else.
+    case relay(RelayURL)
+
+    static func read(_ text: String) throws(UsageError) -> BenchPlace {
+        if text.contains("://") { return .relay(try Readers.relayURL("WHERE")(text)) }
+        return .address(try Readers.socketAddress("WHERE")(text))
+    }
+}
+
+/// A leg of one end of the measurements: all its packets go through the relay, there is nobody who looks for a better way.
+struct BenchLeg: Sendable {
+    let leg: RelayLeg
+    let carrier: CarrierID
+
+    /// A relay on the same machine answers in milliseconds.
+    static let limit: Duration = .seconds(10)
+
+    /// Returns when the relay forwards for the peer.
+    static func open(_ url: RelayURL, of peer: BenchPeer, _ runtime: Runtime) async throws(CommandFailure) -> BenchLeg {
+        let leg = BenchCrowd.leg(url, peer.secret, BenchCrowd.connector(runtime), runtime.loop)
+        let carrier = await peer.endpoint.attach(RelayCarrier(leg))
+        try await BenchCrowd.connect([leg], on: runtime.loop)
+        return BenchLeg(leg: leg, carrier: carrier)
+    }
+
+    func route(to node: NodeID) async -> Route {
+        .carried(carrier, peer: await leg.number(of: node))
+    }
+}
+
+/// Clients of a relay that are there and do nothing.
+struct BenchCrowd: Sendable {
+    let legs: [RelayLeg]
+
+    /// A relay lets no more strangers in at once from one network.
+    private static let atOnce = 32
+
+    static func open(_ count: Int, on url: RelayURL, _ runtime: Runtime) async throws(CommandFailure) -> BenchCrowd {
+        let connector = connector(runtime)
+        var legs: [RelayLeg] = []
+        while legs.count < count {
+            let more = (0..<min(atOnce, count - legs.count)).map { _ in
+                leg(url, .generate(entropy: SystemEntropy()), connector, runtime.loop)
+            }
+            try await connect(more, on: runtime.loop)
+            legs += more
+        }
+        return BenchCrowd(legs: legs)
+    }
+
+    static func connector(_ runtime: Runtime) -> NetworkRelayConnector {
+        NetworkRelayConnector(on: runtime.loop, blocking: runtime.files)
+    }
+
+    static func leg(
+        _ url: RelayURL, _ secret: SecretKey, _ connector: NetworkRelayConnector, _ loop: EventLoop
+    ) -> RelayLeg {
+        RelayLeg(.init(url: url, secret: secret), connector: connector, loop: loop, entropy: SystemEntropy())
+    }
+
+    static func connect(_ legs: [RelayLeg], on loop: EventLoop) async throws(CommandFailure) {
+        let areConnected = await loop.spawn {
+            let timer = loop.schedule(at: loop.now.advanced(by: BenchLeg.limit)) {
+                loop.spawn { for leg in legs { await leg.close() } }
+            }
+            for leg in legs { await leg.start() }
+            var count = 0
+            for leg in legs where await leg.connected() { count += 1 }
+            loop.cancel(timer)
+            return count == legs.count
+        }.value
+        guard !areConnected else { return }
+        let problem = await legs.first?.status.problem ?? "it does not answer"
+        throw CommandFailure(.unreachable, "cannot use the relay: \(problem)")
+    }
+
+    /// Returns when the last leg has lost its connection.
+    func untilLost() async {
+        for leg in legs { await leg.lost() }
+    }
+}
