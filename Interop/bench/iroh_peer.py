@@ -12,6 +12,7 @@ binding that is timed.
 """
 
 import asyncio
+import contextlib
 import ctypes
 import json
 import statistics
@@ -53,11 +54,17 @@ async def endpoint(relay: str | None = None) -> iroh.Endpoint:
     return made
 
 
-async def dial(node: str, where: str):
-    if "://" not in where:
-        return await (await endpoint()).connect(address(node, where), ALPN)
-    target = iroh.EndpointAddr(iroh.EndpointId.from_string(node), where, [])
-    return await (await endpoint(where)).connect(target, ALPN)
+@contextlib.asynccontextmanager
+async def stream_to(node: str, where: str):
+    """A stream to the server; the endpoint and the connection live as long as it is used."""
+    if "://" in where:
+        client, target = await endpoint(where), iroh.EndpointAddr(iroh.EndpointId.from_string(node), where, [])
+    else:
+        client, target = await endpoint(), address(node, where)
+    connection = await client.connect(target, ALPN)
+    stream = await connection.open_bi()
+    yield stream.recv(), stream.send()
+    connection.close(0, b"")
 
 
 async def serve(relay: str | None = None) -> None:
@@ -118,31 +125,30 @@ async def handshakes(node: str, where: str, seconds: str, in_flight: str) -> dic
 
 
 async def echo(node: str, where: str, count: str) -> dict:
-    stream = await (await dial(node, where)).open_bi()
-    reader, writer = stream.recv(), stream.send()
-    await writer.write_all(b"E" + bytes(8))
     payload = bytes(ECHO_BYTES)
     times = []
-    for turn in range(-WARM_UP, int(count)):
-        start = time.perf_counter()
-        await writer.write_all(payload)
-        await reader.read_exact(ECHO_BYTES)
-        if turn >= 0:
-            times.append(time.perf_counter() - start)
+    async with stream_to(node, where) as (reader, writer):
+        await writer.write_all(b"E" + bytes(8))
+        for turn in range(-WARM_UP, int(count)):
+            start = time.perf_counter()
+            await writer.write_all(payload)
+            await reader.read_exact(ECHO_BYTES)
+            if turn >= 0:
+                times.append(time.perf_counter() - start)
     times.sort()
     return {"p50_us": times[len(times) // 2] * 1e6, "p99_us": times[int(len(times) * 0.99)] * 1e6}
 
 
 async def receive(node: str, where: str, size: str) -> dict:
-    stream = await (await dial(node, where)).open_bi()
-    reader, writer = stream.recv(), stream.send()
-    start = time.perf_counter()
-    await writer.write_all(b"S" + int(size).to_bytes(8, "big"))
     got = 0
-    while data := await reader.read(CHUNK):
-        got += len(data)
+    async with stream_to(node, where) as (reader, writer):
+        start = time.perf_counter()
+        await writer.write_all(b"S" + int(size).to_bytes(8, "big"))
+        while data := await reader.read(CHUNK):
+            got += len(data)
+        seconds = time.perf_counter() - start
     assert got == int(size), got
-    return {"bytes": got, "seconds": time.perf_counter() - start}
+    return {"bytes": got, "seconds": seconds}
 
 
 async def main() -> None:
