@@ -61,8 +61,9 @@ package actor StreamSocket {
     private var writerNumber: UInt64 = 0
     private var finishes = false
 
-    /// Read at once at most.
+    /// Read at once at most: by a reader of lines, and by one of bytes.
     private static let blockBytes = 16 << 10
+    private static let largestBlockBytes = 64 << 10
 
     /// - Parameter descriptor: connected and non-blocking; nobody else closes it.
     init(owning descriptor: Int32, on loop: EventLoop) {
@@ -95,10 +96,32 @@ package actor StreamSocket {
     /// The next bytes, at most `maxBytes`; nil at the end.
     package func read(maxBytes: Int) async throws(StreamError) -> [UInt8]? {
         precondition(maxBytes > 0, "reading nothing looks like an end")
-        while buffer.isEmpty {
-            guard try await fill() else { return nil }
+        guard buffer.isEmpty else { return buffer.take(maxBytes: maxBytes) }
+        while true {
+            guard try isGoingOn() else { return nil }
+            var count: Int64 = 0
+            let block = [UInt8](unsafeUninitializedCapacity: min(maxBytes, Self.largestBlockBytes)) { target, length in
+                count = csys_stream_read(descriptor, target.baseAddress, target.count)
+                length = max(0, Int(count))
+            }
+            if count > 0 { return block }
+            if count == 0 {
+                isAtEnd = true
+            } else if count == -Int64(EAGAIN) {
+                await readable()
+            } else {
+                throw .system(SystemError(errno: Int32(-count), doing: "reading from a socket"))
+            }
         }
-        return buffer.take(maxBytes: maxBytes)
+    }
+
+    /// False at the end; throws when nothing more can be read for another reason.
+    private func isGoingOn() throws(StreamError) -> Bool {
+        guard descriptor >= 0 else { throw .closed }
+        guard !isAtEnd else { return false }
+        if let failure { throw failure }
+        guard !Task.isCancelled else { throw .cancelled }
+        return true
     }
 
     /// The next line without its line feed; nil at the end. What stands after the last line feed is a line too.
@@ -116,10 +139,7 @@ package actor StreamSocket {
     /// Reads one block, waiting for it; false at the end.
     private func fill() async throws(StreamError) -> Bool {
         while true {
-            guard descriptor >= 0 else { throw .closed }
-            guard !isAtEnd else { return false }
-            if let failure { throw failure }
-            guard !Task.isCancelled else { throw .cancelled }
+            guard try isGoingOn() else { return false }
             let filled = try buffer.fill(Self.blockBytes, doing: "reading from a socket") {
                 csys_stream_read(descriptor, $0, $1)
             }

@@ -11,7 +11,7 @@ struct LegOpening: Sendable {
 
     /// `@unchecked Sendable`: handed from the task that opened the connection to the leg, and used by the leg alone.
     struct Admitted: @unchecked Sendable {
-        let framing: WebSocketFraming
+        let framing: LegFraming
         let version: RelayVersion
     }
 
@@ -32,9 +32,7 @@ struct LegOpening: Sendable {
     private func open() async -> Result<Admitted, LegEnd> {
         do throws(LegEnd) {
             let (version, rest) = try await upgrade()
-            let framing = WebSocketFraming(
-                role: .client, kind: .binary, maxMessageBytes: RelayFrame.maxMessageBytes, entropy: entropy)
-            framing.receive(rest)
+            let framing = LegFraming(rest: rest, entropy: entropy)
             try await authenticate(framing)
             return .success(Admitted(framing: framing, version: version))
         } catch {
@@ -83,11 +81,11 @@ struct LegOpening: Sendable {
 
     // MARK: Proof
 
-    private func authenticate(_ framing: WebSocketFraming) async throws(LegEnd) {
+    private func authenticate(_ framing: LegFraming) async throws(LegEnd) {
         var handshake = RelayClientHandshake(secret: settings.secret)
         while true {
             switch handshake.receive(try await nextFrame(framing)) {
-            case .send(let frame): try await write(try encoded(frame, framing))
+            case .send(let frame): try await write(framing.encode(frame))
             case .confirmed: return
             case .denied(let reason): throw .denied(reason)
             case .violation(let reason): throw .violation(reason)
@@ -95,32 +93,27 @@ struct LegOpening: Sendable {
         }
     }
 
-    private func encoded(_ frame: RelayFrame, _ framing: WebSocketFraming) throws(LegEnd) -> [UInt8] {
-        do throws(ChannelError) {
-            return try framing.encode(frame.encoded)
-        } catch {
-            throw .ended
-        }
-    }
-
-    private func nextFrame(_ framing: WebSocketFraming) async throws(LegEnd) -> RelayFrame {
+    private func nextFrame(_ framing: LegFraming) async throws(LegEnd) -> RelayFrame {
         while true {
-            let step: FramingStep
-            do throws(ChannelError) {
-                step = try framing.next()
-            } catch {
-                throw .violation("the relay broke the WebSocket framing")
+            var message: [UInt8]?
+            let step = framing.read {
+                message = Array($0)
+                return false
             }
+            if let message { return try decoded(message) }
             switch step {
             case .needMore: framing.receive(try await read())
             case .ended: throw .ended
-            case .message(let message):
-                do throws(RelayFrameError) {
-                    return try RelayFrame.decode(message)
-                } catch {
-                    throw .violation("the relay sent \(error)")
-                }
+            case .violation: throw .violation("the relay broke the WebSocket framing")
             }
+        }
+    }
+
+    private func decoded(_ message: [UInt8]) throws(LegEnd) -> RelayFrame {
+        do throws(RelayFrameError) {
+            return try RelayFrame.decode(message)
+        } catch {
+            throw .violation("the relay sent \(error)")
         }
     }
 

@@ -41,11 +41,11 @@ extension RelayLeg {
         case .failure(let end): return end
         }
         guard phase != .closed else { return .ended }
+        framing = admitted.framing
         begin()
-        let input = LegInput(admitted.framing)
         return await withTaskGroup(of: LegEnd.self) { group in
-            group.addTask { await self.read(stream, input) }
-            group.addTask { await self.write(stream, input) }
+            group.addTask { await self.read(stream) }
+            group.addTask { await self.write(stream) }
             group.addTask { await self.ping() }
             let end = await group.next() ?? .ended
             group.cancelAll()
@@ -70,13 +70,12 @@ extension RelayLeg {
     /// What one read takes at most.
     private static let blockBytes = 64 << 10
 
-    private func read(_ stream: any ByteStream, _ input: LegInput) async -> LegEnd {
-        var block: [UInt8] = []
+    private func read(_ stream: any ByteStream) async -> LegEnd {
         do throws(StreamFailure) {
             while true {
-                if let end = take(block, input) { return end }
-                guard let next = try await stream.read(maxBytes: Self.blockBytes) else { return .ended }
-                block = next
+                if let end = takeMessages() { return end }
+                guard let block = try await stream.read(maxBytes: Self.blockBytes) else { return .ended }
+                framing?.receive(block)
             }
         } catch {
             return .stream(error)
@@ -84,26 +83,29 @@ extension RelayLeg {
     }
 
     /// Handles what has arrived; the end, when it was the last.
-    private func take(_ block: [UInt8], _ input: LegInput) -> LegEnd? {
+    private func takeMessages() -> LegEnd? {
+        guard let framing else { return .ended }
         pings?.heard(now: loop.now)
-        let framing = input.framing
-        framing.receive(block)
-        do throws(ChannelError) {
-            while true {
-                switch try framing.next() {
-                case .needMore:
-                    let replies = framing.takeReplies()
-                    if !replies.isEmpty { input.replies.append(replies) }
-                    waiters.resumeAll(.writer)
-                    return nil
-                case .ended: return .ended
-                case .message(let message):
-                    if let end = handle(message) { return end }
-                }
-            }
-        } catch {
-            return .violation("the relay broke the WebSocket framing")
+        var end: LegEnd?
+        let step = framing.read { message in
+            end = handle(message)
+            return end == nil
         }
+        if framing.hasReplies { waiters.resumeAll(.writer) }
+        if let end { return end }
+        return switch step {
+        case .needMore: nil
+        case .ended: .ended
+        case .violation: .violation("the relay broke the WebSocket framing")
+        }
+    }
+
+    private func handle(_ message: UnsafeRawBufferPointer) -> LegEnd? {
+        if let packets = DeliveredPackets(message) {
+            deliver(packets)
+            return nil
+        }
+        return handle(Array(message))
     }
 
     private func handle(_ message: [UInt8]) -> LegEnd? {
@@ -114,8 +116,13 @@ extension RelayLeg {
             return .violation("the relay sent \(error)")
         }
         switch frame {
-        case .relayToClient(let datagrams): deliver(datagrams)
-        case .ping(let value): queue.answer(RelayFrame.pong(value).encoded)
+        case .relayToClient(let datagrams):
+            // Its type was written in a longer form than needed, or it is empty.
+            var shortest = frame.encoded
+            shortest.withUnsafeMutableBytes { bytes in
+                if !datagrams.contents.isEmpty { DeliveredPackets(UnsafeRawBufferPointer(bytes)).map(deliver) }
+            }
+        case .ping(let value): say(.pong(value))
         case .pong(let value): ponged(value)
         case .endpointGone(let node): report(.debug, "relay_peer_gone", "\(node) has left the relay \(url)")
         case .health(let words): complains(words.printable(limit: 120))
@@ -127,10 +134,10 @@ extension RelayLeg {
         return nil
     }
 
-    private func deliver(_ datagrams: RelayDatagrams) {
+    private func deliver(_ packets: DeliveredPackets) {
         guard let deliver = receiver?.deliver else { return }
-        let number = peers.number(of: datagrams.peer, now: loop.now)
-        datagrams.forEach { if !$0.isEmpty { deliver($0, number) } }
+        let number = peers.number(of: packets.sender, now: loop.now)
+        packets.forEach { deliver($0, number) }
     }
 
     private func ponged(_ value: UInt64) {
@@ -174,13 +181,13 @@ extension RelayLeg {
     /// What one write takes at most: so much may stand before a pong.
     private static let writeBytes = 16 << 10
 
-    private func write(_ stream: any ByteStream, _ input: LegInput) async -> LegEnd {
+    private func write(_ stream: any ByteStream) async -> LegEnd {
         do throws(StreamFailure) {
             while true {
-                let bytes = output(input)
+                let bytes = output()
                 if bytes.isEmpty {
                     if Task.isCancelled { return .ended }
-                    await wait(.writer, unless: { !queue.isEmpty || !input.replies.isEmpty })
+                    await wait(.writer, unless: { !queue.isEmpty || framing?.hasReplies ?? false })
                 } else {
                     try await stream.write(bytes)
                 }
@@ -190,14 +197,19 @@ extension RelayLeg {
         }
     }
 
-    private func output(_ input: LegInput) -> [UInt8] {
-        var bytes = input.replies.flatMap { $0 }
-        input.replies.removeAll()
+    private func output() -> [UInt8] {
+        var bytes = framing?.takeReplies() ?? []
         for frame in queue.take(maxBytes: Self.writeBytes, now: loop.now) {
-            // A closed framing takes nothing more; the reader ends the connection.
-            if let encoded = try? input.framing.encode(frame) { bytes += encoded }
+            if bytes.isEmpty { bytes = frame } else { bytes += frame }
         }
         return bytes
+    }
+
+    /// Queues a frame of ours, in front of packets.
+    func say(_ frame: RelayFrame) {
+        guard let framing else { return }
+        queue.answer(framing.encode(frame))
+        waiters.resumeAll(.writer)
     }
 
     // MARK: - Pings
@@ -209,25 +221,11 @@ extension RelayLeg {
             }
             switch pings?.timeout(now: loop.now, random: entropy.uint64()) {
             case .ping(let value):
-                queue.answer(RelayFrame.ping(value).encoded)
-                waiters.resumeAll(.writer)
+                say(.ping(value))
             case .dead: return .silent
             case .wait, nil: break
             }
         }
         return .ended
-    }
-}
-
-/// The framing of one connection, shared by its reader and its writer.
-///
-/// `@unchecked Sendable`: touched in the leg's isolation only; it is a parameter of tasks that all enter the leg.
-final class LegInput: @unchecked Sendable {
-    let framing: WebSocketFraming
-    /// What the framing itself has to say: answers to pings of the WebSocket.
-    var replies: [[UInt8]] = []
-
-    init(_ framing: WebSocketFraming) {
-        self.framing = framing
     }
 }

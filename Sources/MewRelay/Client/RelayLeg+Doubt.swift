@@ -38,8 +38,7 @@ extension RelayLeg {
         let deadline = loop.now.advanced(by: max(shortest, (pings?.roundTrip ?? .zero) * Self.roundTrips))
         let timer = loop.schedule(at: deadline) { self.assumeIsolated { $0.answerIsMissing(payload) } }
         doubt = (payload, timer)
-        queue.answer(RelayFrame.ping(payload).encoded)
-        waiters.resumeAll(.writer)
+        say(.ping(payload))
     }
 
     private func answerIsMissing(_ payload: UInt64) {

@@ -40,6 +40,7 @@ package actor RelayLeg {
     var peers = LegPeers()
     var receiver: LegReceiver?
     /// Of the connection that is up.
+    var framing: LegFraming?
     var pings: PingClock?
     var firstPong: Instant?
     /// It has worked before: who uses it has to hear that it does again.
@@ -104,6 +105,7 @@ package actor RelayLeg {
         (firstPong, pings, isSuperseded) = (nil, nil, false)
         endDoubt()
         problem = end.words
+        framing = nil
         queue.removeAll()
         let delay = max(backOff.delay(lived: lived, random: entropy.uint64()), restartDelay ?? .zero)
         restartDelay = nil
@@ -169,7 +171,7 @@ package actor RelayLeg {
     private static let maxBatchPackets = 12
 
     func enqueue(_ packets: LegPackets, to peer: UInt64) {
-        guard case .connected = phase, let node = peers.node(peer, now: loop.now) else { return }
+        guard case .connected = phase, let framing, let node = peers.node(peer, now: loop.now) else { return }
         let size = max(1, packets.segmentSize)
         let wanted = (packets.bytes.count + size - 1) / size
         let taken = queue.room(for: peer, wanted: wanted)
@@ -177,11 +179,11 @@ package actor RelayLeg {
         for first in stride(from: 0, to: taken, by: Self.maxBatchPackets) {
             let count = min(Self.maxBatchPackets, taken - first)
             let piece = packets.bytes[(first * size)..<min((first + count) * size, packets.bytes.count)]
-            let contents = Array(piece)[...]
-            guard contents.count <= RelayFrame.maxDatagramBytes - 2 else { continue }
-            let datagrams = RelayDatagrams(
-                peer: node, segmentSize: count > 1 ? UInt16(clamping: size) : nil, contents: contents)
-            queue.append(RelayFrame.clientToRelay(datagrams).encoded, packets: count, to: peer, now: loop.now)
+            guard piece.count <= RelayFrame.maxDatagramBytes - 2 else { continue }
+            let frame = framing.encode(
+                UnsafeRawBufferPointer(rebasing: piece), segmentSize: count > 1 ? UInt16(clamping: size) : nil, to: node
+            )
+            queue.append(frame, packets: count, to: peer, now: loop.now)
         }
         waiters.resumeAll(.writer)
     }

@@ -88,9 +88,17 @@ final class RelayConnection {
     }
 
     func updateInterest() {
-        socket.wait(
-            for: [isReadingPaused ? [] : .readable, unsentStart < unsent.count ? .writable : []])
+        let isWriting = unsentStart < unsent.count
+        if isReadingPaused {
+            socket.wait(for: isWriting ? .writable : Self.neither)
+        } else {
+            socket.wait(for: isWriting ? Self.both : .readable)
+        }
     }
+
+    // Made once: this is asked after every write.
+    private static let neither: Readiness = []
+    private static let both: Readiness = [.readable, .writable]
 
     // MARK: - Time
 

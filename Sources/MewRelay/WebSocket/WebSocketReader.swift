@@ -1,5 +1,6 @@
-/// Finds the messages in what a WebSocket client sent (RFC 6455 §5), where they lie: a relay rewrites and forwards them from
-/// there. wslay, which everything else here uses, copies each message twice and keeps five kilobytes a connection.
+/// Finds the messages in what the other side of a WebSocket sent (RFC 6455 §5), where they lie: a relay rewrites and forwards
+/// them from there. wslay, which mew's own streams use, copies each message twice, masks byte by byte and keeps five kilobytes a
+/// connection.
 ///
 /// Keeps nothing but the pieces of a fragmented message; what is incomplete at the end of the input stays the caller's.
 struct WebSocketReader {
@@ -9,7 +10,15 @@ struct WebSocketReader {
     private var fragments: [UInt8] = []
     private var fragmentOpcode: Opcode?
 
-    init(maxMessageBytes: Int) {
+    /// A client masks all its frames, a server none (RFC 6455 §5.1).
+    enum Sender {
+        case client, server
+    }
+
+    let sender: Sender
+
+    init(from sender: Sender = .client, maxMessageBytes: Int) {
+        self.sender = sender
         self.maxMessageBytes = maxMessageBytes
     }
 
@@ -60,13 +69,13 @@ struct WebSocketReader {
     }
 
     private mutating func nextFrame(_ input: inout UnsafeMutableRawBufferPointer) throws(Violation) -> Frame? {
-        guard let head = try Head(input, fragmentsOf: fragmentOpcode) else { return nil }
+        guard let head = try Head(input, from: sender, fragmentsOf: fragmentOpcode) else { return nil }
         let collected = head.opcode.isControl ? 0 : fragments.count
         guard head.payloadBytes <= maxMessageBytes - collected else { throw .tooLarge }
         guard input.count - head.byteCount >= head.payloadBytes else { return nil }
         let end = head.byteCount + head.payloadBytes
         let payload = UnsafeMutableRawBufferPointer(rebasing: input[head.byteCount..<end])
-        Self.unmask(payload, head.mask)
+        if sender == .client { WebSocketMask.apply(head.mask, to: payload) }
         input = UnsafeMutableRawBufferPointer(rebasing: input[end...])
         collect(head, payload)
         return Frame(opcode: head.opcode, isFinal: head.isFinal, payload: payload)
@@ -76,19 +85,6 @@ struct WebSocketReader {
         guard !head.opcode.isControl, !head.isFinal || fragmentOpcode != nil else { return }
         fragmentOpcode = fragmentOpcode ?? head.opcode
         fragments += payload
-    }
-
-    /// RFC 6455 §5.3: each byte is combined with one of the four of the key. Eight at a time.
-    private static func unmask(_ payload: UnsafeMutableRawBufferPointer, _ mask: UInt32) {
-        let wide = UInt64(mask) << 32 | UInt64(mask)
-        let whole = payload.count & ~7
-        for offset in stride(from: 0, to: whole, by: 8) {
-            let word = payload.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-            payload.storeBytes(of: word ^ wide, toByteOffset: offset, as: UInt64.self)
-        }
-        withUnsafeBytes(of: mask) { key in
-            for offset in whole..<payload.count { payload[offset] ^= key[offset & 3] }
-        }
     }
 }
 
@@ -105,10 +101,14 @@ extension WebSocketReader {
         /// Nil when it is not whole yet.
         ///
         /// - Parameter fragmentsOf: the message that has begun, when one has.
-        init?(_ input: UnsafeMutableRawBufferPointer, fragmentsOf begun: Opcode?) throws(Violation) {
+        init?(
+            _ input: UnsafeMutableRawBufferPointer, from sender: Sender, fragmentsOf begun: Opcode?
+        ) throws(Violation) {
             guard input.count >= 2 else { return nil }
-            // No extension was agreed on, so the three reserved bits are zero; a client masks all its frames (§5.1).
-            guard input[0] & 0x70 == 0, input[1] & 0x80 != 0, let opcode = Opcode(rawValue: input[0] & 15) else {
+            let isMasked = input[1] & 0x80 != 0
+            // No extension was agreed on, so the three reserved bits are zero.
+            guard input[0] & 0x70 == 0, isMasked == (sender == .client), let opcode = Opcode(rawValue: input[0] & 15)
+            else {
                 throw .protocolError
             }
             self.opcode = opcode
@@ -116,10 +116,10 @@ extension WebSocketReader {
             try Self.checkOrder(opcode, isFinal: isFinal, short: input[1] & 0x7f, begun)
             let short = Int(input[1] & 0x7f)
             let extra = short == 126 ? 2 : short == 127 ? 8 : 0
-            byteCount = 2 + extra + 4
+            byteCount = 2 + extra + (isMasked ? 4 : 0)
             guard input.count >= byteCount else { return nil }
             payloadBytes = try Self.length(short, UnsafeRawBufferPointer(rebasing: input[2..<(2 + extra)]))
-            mask = input.loadUnaligned(fromByteOffset: 2 + extra, as: UInt32.self)
+            mask = isMasked ? input.loadUnaligned(fromByteOffset: 2 + extra, as: UInt32.self) : 0
         }
 
         /// §5.4: fragments of two messages are not mixed; §5.5: control frames are short and whole.

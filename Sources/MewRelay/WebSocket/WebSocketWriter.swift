@@ -1,4 +1,4 @@
-/// The frames a WebSocket server writes (RFC 6455 §5.2): whole messages, not masked.
+/// The frames we write into a WebSocket (RFC 6455 §5.2): whole messages, not masked by a server, masked by a client.
 enum WebSocketWriter {
     /// What stands before `payloadBytes` at most.
     static let maxHeadBytes = 10
@@ -20,6 +20,24 @@ enum WebSocketWriter {
 
     static func frame(_ opcode: WebSocketReader.Opcode, _ payload: [UInt8]) -> [UInt8] {
         payload.withUnsafeBytes { frame(opcode, $0, UnsafeRawBufferPointer(start: nil, count: 0)) }
+    }
+
+    /// A client's frame with the payload that `fill` writes.
+    static func masked(
+        _ opcode: WebSocketReader.Opcode, key: UInt32, payloadBytes: Int,
+        _ fill: (UnsafeMutableRawBufferPointer) -> Void
+    ) -> [UInt8] {
+        let head = headBytes(payloadBytes)
+        return [UInt8](unsafeUninitializedCapacity: head + 4 + payloadBytes) { buffer, initialized in
+            let target = UnsafeMutableRawBufferPointer(buffer)
+            writeHead(opcode, payloadBytes, target)
+            target[1] |= 0x80
+            target.storeBytes(of: key, toByteOffset: head, as: UInt32.self)
+            let payload = UnsafeMutableRawBufferPointer(rebasing: target[(head + 4)..<(head + 4 + payloadBytes)])
+            fill(payload)
+            WebSocketMask.apply(key, to: payload)
+            initialized = head + 4 + payloadBytes
+        }
     }
 
     /// RFC 6455 §5.5.1: a code, and a reason that says so to a person. At most 123 bytes of it.

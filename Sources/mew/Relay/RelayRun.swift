@@ -44,7 +44,6 @@ struct RelayRun: Sendable {
     }
 
     func run() async throws(CommandFailure) -> ExitCode {
-        let loop = context.runtime.loop
         let log = makeLog()
         var settings = RelaySettings(programVersion: CommandLineProgram.version)
         settings.limits = options.limits
@@ -52,6 +51,8 @@ struct RelayRun: Sendable {
         settings.identity = try identity()
         let secret = try context.key()
         settings.secret = secret
+        let loop = try Self.makeLoop()
+        defer { loop.stop() }
         let server = RelayServer(settings, on: loop, entropy: SystemEntropy(), diagnostics: log)
         let listening = try await listen(server)
         // Before it says that it is ready: whoever reads that may send a signal at once.
@@ -62,6 +63,16 @@ struct RelayRun: Sendable {
         await server.drain()
         context.runtime.signals.listen(nil)
         return .ok
+    }
+
+    /// A loop of its own that does not spin, as the one of the other commands does: what a relay would burn while it waits is
+    /// the time of those it forwards for.
+    private static func makeLoop() throws(CommandFailure) -> EventLoop {
+        do throws(SystemError) {
+            return try EventLoop(name: "mew-relay")
+        } catch {
+            throw CommandFailure(.internal, "cannot start the relay: \(error)")
+        }
     }
 
     private func makeLog() -> LogSink {
