@@ -109,7 +109,7 @@ private final class Script: RelayConnector, ByteStream, DiagnosticSink, @uncheck
 
     func write(_ bytes: [UInt8]) async throws(StreamFailure) { writtenBytes += bytes.count }
 
-    func close() async { isOver = true }
+    func close() async {}
 
     func exportKeyingMaterial(label: String, context: [UInt8], byteCount: Int) async -> [UInt8]? { nil }
 
@@ -118,6 +118,11 @@ private final class Script: RelayConnector, ByteStream, DiagnosticSink, @uncheck
     func wants(_ level: Diagnostic.Level) -> Bool { level >= .info }
 
     func record(_ diagnostic: Diagnostic) {
-        if diagnostic.name == "relay_connected" { isConnected = true }
+        switch diagnostic.name {
+        case "relay_connected": isConnected = true
+        // By then the status says why.
+        case "relay_lost": isOver = true
+        default: break
+        }
     }
 }

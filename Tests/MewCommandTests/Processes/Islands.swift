@@ -22,7 +22,7 @@ final class Islands: Sendable {
     private let life: Pipe
 
     init() async throws {
-        life = try Pipe()
+        let life = try Pipe()
         // Whoever is not root is root in a user namespace of its own.
         let isRoot = geteuid() == 0
         func keep(_ start: [String]) async throws -> (RealProcess, [String]) {
@@ -32,10 +32,10 @@ final class Islands: Sendable {
             let user = isRoot ? [] : ["-U", "--preserve-credentials"]
             return (keeper, ["nsenter", "-t", "\(keeper.number)", "-n"] + user)
         }
-        let (middleKeeper, middle) = try await keep(["unshare", isRoot ? "-n" : "-rn"])
-        let (oneKeeper, one) = try await keep(middle + ["unshare", "-n"])
-        let (otherKeeper, other) = try await keep(middle + ["unshare", "-n"])
-        (self.middle, self.one, self.other) = (middle, one, other)
+        let (middleKeeper, inMiddle) = try await keep(["unshare", isRoot ? "-n" : "-rn"])
+        let (oneKeeper, inOne) = try await keep(inMiddle + ["unshare", "-n"])
+        let (otherKeeper, inOther) = try await keep(inMiddle + ["unshare", "-n"])
+        (self.life, middle, one, other) = (life, inMiddle, inOne, inOther)
         keepers = [middleKeeper, oneKeeper, otherKeeper]
         try await run("ip address add \(Self.middleHost)/32 dev lo", by: middle)
         for (number, keeper, island) in [(1, oneKeeper, one), (2, otherKeeper, other)] {
