@@ -84,8 +84,11 @@ struct BenchCrowd: Sendable {
         throw CommandFailure(.unreachable, "cannot use the relay: \(problem)")
     }
 
-    /// Returns when the last leg has lost its connection.
+    /// Returns when no leg has its first connection any more.
     func untilLost() async {
-        for leg in legs { await leg.lost() }
+        for leg in legs {
+            let phase = await leg.status.phase
+            if case .connected = phase { _ = await leg.phase(after: phase) }
+        }
     }
 }
