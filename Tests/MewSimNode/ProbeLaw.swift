@@ -8,7 +8,7 @@ internal import MewWire
 package final class ProbeLaw: @unchecked Sendable {
     private unowned let stage: SimStage
     private var sent: [SocketAddress: [Instant]] = [:]
-    private var path: LinkPath?
+    private var seenChanges = 0
 
     package static let perSecond = 5
     /// The path is looked at less often than packets leave: what is sent so shortly before it is seen to change is not a probe.
@@ -23,13 +23,12 @@ package final class ProbeLaw: @unchecked Sendable {
     private func note(_ entry: Trace.Entry) {
         guard stage.near.machine.hosts.contains(entry.from.with(port: 0)) else { return }
         let present = stage.conversation.path
-        if present != path {
-            path = present
-            if case .direct(let address)? = present {
-                let limit = entry.time.advanced(by: .zero - Self.slack)
-                sent[address]?.removeAll { $0 >= limit }
-            }
+        for change in stage.conversation.paths.dropFirst(seenChanges) {
+            guard case .direct(let address) = change.path else { continue }
+            let limit = change.time.advanced(by: .zero - Self.slack)
+            sent[address]?.removeAll { $0 >= limit }
         }
+        seenChanges = stage.conversation.paths.count
         guard present != .direct(entry.to) else { return }
         sent[entry.to, default: []].append(entry.time)
     }

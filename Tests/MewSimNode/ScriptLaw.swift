@@ -96,6 +96,7 @@ private struct ScriptRun {
     }
 
     private func perform(_ mishap: Mishap) throws {
+        script.plan.log?("\(SimWorld.start.duration(to: world.now).milliseconds) ms \(mishap)")
         switch mishap {
         case .cut(let toFar, let toNear): stage.cutDirect(toFar: toFar, toNear: toNear)
         case .narrow(let bytes): stage.narrowDirect(to: bytes)

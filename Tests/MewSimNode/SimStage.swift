@@ -22,6 +22,8 @@ package final class SimStage: @unchecked Sendable {
         package var talk = Talk.both
         /// Nothing passes directly from the beginning on: without that a listener's call soon makes a link direct.
         package var startsCut = false
+        /// Takes what the nodes report, each line with its time and its side.
+        package var log: (@Sendable (String) -> Void)?
         /// Of all links outside.
         package var wire = LinkProfile()
 
@@ -60,8 +62,9 @@ package final class SimStage: @unchecked Sendable {
         relays = (0..<plan.relays).map { SimRelay(world, number: UInt32($0 + 1)) }
         nearBox = plan.nearBox.map { behaviour in world.addRouter("near's box") { $0 = behaviour } }
         farBox = plan.farBox.map { behaviour in world.addRouter("far's box") { $0 = behaviour } }
-        far = try SimPeer(world, "far", key: 2, relays: relays.map(\.url), behind: farBox)
-        near = try SimPeer(world, "near", key: 1, behind: nearBox)
+        far = try SimPeer(
+            world, "far", key: 2, relays: relays.map(\.url), behind: farBox, diagnostics: plan.sink(world, .far))
+        near = try SimPeer(world, "near", key: 1, behind: nearBox, diagnostics: plan.sink(world, .near))
         conversation = Conversation(world, from: near, to: far, talk: plan.talk)
         if plan.startsCut { cutDirect() }
         // Until the listener has found its relays.
@@ -206,5 +209,26 @@ package func withSimStage<Result>(
         let result = try body(stage)
         try stage.end()
         return result
+    }
+}
+
+extension SimStage.Plan {
+    fileprivate func sink(_ world: SimWorld, _ side: SimStage.Side) -> any DiagnosticSink {
+        log.map { LineSink(world: world, side: side, take: $0) } ?? NoDiagnostics()
+    }
+}
+
+/// Writes diagnostics as lines.
+private struct LineSink: DiagnosticSink {
+    let world: SimWorld
+    let side: SimStage.Side
+    let take: @Sendable (String) -> Void
+
+    func wants(_ level: Diagnostic.Level) -> Bool { true }
+
+    func record(_ diagnostic: Diagnostic) {
+        take(
+            "\(SimWorld.start.duration(to: world.now).milliseconds) ms \(side) \(diagnostic.name): \(diagnostic.message)"
+        )
     }
 }

@@ -1,0 +1,50 @@
+import MewBase
+import MewSim
+import MewSimNode
+import MewWire
+import Testing
+
+@Suite("Laws of relays that fail")
+struct RelayLawTests {
+    @Test(
+        "when the relay that carries a link fails and two are known, data flows within 10 s",
+        arguments: SimRelay.Failing.allCases,
+        ["both", "near", "far"])
+    func relayFails(how: SimRelay.Failing, talkers: String) throws {
+        var times: [Duration?] = []
+        for seed in UInt64(0)..<6 {
+            var plan = SimStage.Plan(relays: 2, knowsAddress: false).wired(by: seed)
+            plan.startsCut = true
+            plan.talk = talkers == "both" ? .both : talkers == "near" ? .nearOnly : .farOnly
+            try withSimStage(seed: seed, plan) { stage in
+                try stage.dial()
+                try stage.world.run(for: .milliseconds(15_000 + 137 * Int64(seed)))
+                let carrier = try #require(
+                    stage.relays.first { .relay(url: $0.url.description) == stage.conversation.path })
+                carrier.fail(how)
+                times.append(try stage.recover(from: stage.world.now, within: .seconds(40)))
+                if let broken = stage.broken { Issue.record("\(how), seed \(seed): \(broken)") }
+            }
+        }
+        let sorted = times.map { $0 ?? .seconds(999) }.sorted()
+        #expect(sorted[5] <= .seconds(10))
+    }
+
+    @Test("a link through the only relay goes on when that is there again", arguments: SimRelay.Failing.allCases)
+    func onlyRelay(how: SimRelay.Failing) throws {
+        for seed in UInt64(0)..<4 {
+            var plan = SimStage.Plan(knowsAddress: false).wired(by: seed)
+            plan.startsCut = true
+            try withSimStage(seed: seed, plan) { stage in
+                try stage.dial()
+                try stage.world.run(for: .seconds(15))
+                stage.relays[0].fail(how)
+                try stage.world.run(for: .seconds(6))
+                stage.relays[0].recover()
+                let time = try stage.recover(from: stage.world.now, within: .seconds(20))
+                #expect(try #require(time) <= .seconds(10))
+                #expect(stage.broken == nil)
+            }
+        }
+    }
+}
