@@ -37,7 +37,7 @@ struct RelayLegHostileTests {
             }
         }
         try world.run(on: machine) { await leg.start() }
-        try HostileRun(name: "a relay to its client").run(
+        try HostileRun(name: "a relay to its client", inputs: 20_000).run(
             corpus: try Self.corpus(), seed: 31,
             stages: Self.ends.flatMap { [$0, "connected, then " + $0] }
                 + ["packets, then violation", "packets, then ended"]

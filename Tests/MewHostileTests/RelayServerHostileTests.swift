@@ -29,7 +29,7 @@ struct RelayServerHostileTests {
         let talks = frames.map { RelayPieces.upgrade + auth + $0 }
         let all = [RelayPieces.upgrade + auth + frames.joined(), RelayPieces.upgrade + auth, RelayPieces.upgrade]
         let relay = machine.loop.enter { HostileRelay(on: machine.loop) }
-        try HostileRun(name: "connections to a relay").run(
+        try HostileRun(name: "connections to a relay", inputs: 20_000).run(
             corpus: talks + all + RelayPieces.requests, seed: 11, stages: HostileRelay.stages
         ) { random, input in
             let stage = machine.loop.enter { relay.take(input, &random) }
