@@ -12,8 +12,6 @@ import Testing
 /// receives; the leg itself lives through all of them, in simulated time.
 @Suite("Hostile bytes: a relay's client")
 struct RelayLegHostileTests {
-    private static let ends = ["refused", "denied", "violation", "ended"]
-
     @Test("what a relay says to its client")
     func leg() async {
         HostileRun.show(
@@ -39,7 +37,7 @@ struct RelayLegHostileTests {
         try world.run(on: machine) { await leg.start() }
         try HostileRun(name: "a relay to its client", inputs: 20_000).run(
             corpus: try Self.corpus(), seed: 31,
-            stages: Self.ends.flatMap { [$0, "connected, then " + $0] }
+            stages: ["refused", "denied", "violation", "ended", "connected, then violation", "connected, then ended"]
                 + ["packets, then violation", "packets, then ended"]
         ) { random, input in
             script.begin(Mutations.pieces(input, &random))
