@@ -11,25 +11,14 @@ Both say `online` with the seconds it took when their relay is there.
 """
 
 import asyncio
-import ctypes
 import json
 import sys
 import time
 
 import iroh
-from iroh import iroh_ffi
+import iroh_copy  # noqa: F401
 
 CHUNK = 32 << 10
-
-
-def write_at_once(self, value):
-    """In place of the binding's loop over single bytes, which would be all that is seen of the network."""
-    size = len(value)
-    with self._reserve(size):
-        ctypes.memmove(ctypes.addressof(self.rbuf.data.contents) + self.rbuf.len, bytes(value), size)
-
-
-iroh_ffi._UniffiRustBufferBuilder.write = write_at_once
 
 
 def report(event, **fields):

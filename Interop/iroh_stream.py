@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 
 import iroh
+import iroh_copy  # noqa: F401
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import (
     AcceptConnection, BytesMessage, CloseConnection, Ping, Pong, RejectConnection, Request, TextMessage,
