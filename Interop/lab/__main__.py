@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import signal
 import sys
 import time
 import traceback
@@ -83,6 +84,8 @@ def table(results):
 
 
 async def play_all(engine, todo, repeat):
+    # Told to end, it takes down what it has built first.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asyncio.current_task().cancel)
     kinds = {kind for it in todo if engine.name not in it.unsupported for kind in it.kinds}
     await engine.prepare(sorted(kinds))
     results = []
@@ -112,6 +115,8 @@ def main():
     print(f"machines are {engine.name}", flush=True)
     try:
         results = asyncio.run(play_all(engine, todo, options.repeat))
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        return 1
     except CommandFailed as error:
         print(error, file=sys.stderr)
         return 77 if isinstance(error, Unsupported) else 1
