@@ -56,31 +56,31 @@ package struct PathSelector: Sendable {
     }
 
     /// What was done about one silence, so that it is done once.
-    private struct Silence {
+    struct Silence {
         let began: Instant
         var hasAsked = false
         var hasProbed = false
         var hasTurned = false
     }
 
-    private(set) var candidates: CandidateList
+    var candidates: CandidateList
     private(set) var relays: RelayList
     /// Addresses that this machine has no socket for.
     let unroutable: Int
     private var probe: Probe?
     private var lastProbe: UInt64 = 0
-    private var silence: Silence?
+    var silence: Silence?
     /// The peer does not hear us, and nothing was done about it yet.
-    private var unheard: PathCall?
+    var unheard: PathCall?
     /// Relays are to be asked whether they are there.
     private var asksRelays = false
     /// All addresses are to be asked, although one may carry the connection.
     private var asksAll = false
-    private var renewed: (address: SocketAddress, at: Instant)?
+    var renewed: (address: SocketAddress, at: Instant)?
     /// No probe before: the last move has to take effect.
     private var settlesAt = Instant.zero
     /// The loss of the last relay has been dealt with.
-    private var knowsOfLoss = false
+    var knowsOfLoss = false
     /// When to look again, if nothing happens before.
     package private(set) var nextLook = Instant.zero
     /// The latest inputs, for reports of what went wrong.
@@ -131,7 +131,7 @@ package struct PathSelector: Sendable {
         max(shortestSilence, sample.probeTimeout * silentTimeouts)
     }
 
-    private static func stallLimit(_ sample: PathSample) -> Duration {
+    static func stallLimit(_ sample: PathSample) -> Duration {
         max(shortestSilence, sample.probeTimeout * stalledTimeouts)
     }
 
@@ -222,7 +222,7 @@ package struct PathSelector: Sendable {
         return steps
     }
 
-    private mutating func lookBy(_ time: Instant) {
+    mutating func lookBy(_ time: Instant) {
         nextLook = min(nextLook, time)
     }
 
@@ -235,7 +235,7 @@ package struct PathSelector: Sendable {
         silence = Silence(began: since)
     }
 
-    private mutating func probeDue(_ now: Instant) -> [Step] {
+    mutating func probeDue(_ now: Instant) -> [Step] {
         guard probe == nil else { return [] }
         guard settlesAt <= now else {
             lookBy(settlesAt)
@@ -264,134 +264,5 @@ extension PathWay {
 extension PathSelector.Step {
     fileprivate var movesNow: Bool {
         if case .use = self { true } else { false }
-    }
-}
-
-// MARK: - On an address
-
-extension PathSelector {
-    private mutating func direct(_ address: SocketAddress, _ sample: PathSample, _ now: Instant) -> [Step] {
-        if unheard != nil { return leave(address, .notHeard, sample, now) }
-        if let since = sample.unansweredSince {
-            let limit = since.advanced(by: Self.silenceLimit(sample))
-            if limit <= now { return leave(address, .fellSilent, sample, now) }
-            lookBy(limit)
-        }
-        if let since = sample.stalledSince {
-            let limit = since.advanced(by: Self.stallLimit(sample))
-            if limit <= now { return stalled(address, sample, now) }
-            lookBy(limit)
-        }
-        return []
-    }
-
-    /// Packets above some size do not arrive. The library never finds out by itself: a new path to the same address starts
-    /// again with the size that every path carries.
-    private mutating func stalled(_ address: SocketAddress, _ sample: PathSample, _ now: Instant) -> [Step] {
-        if let renewed, renewed.address == address, renewed.at.duration(to: now) < Self.renewalTrial {
-            return leave(address, .largePacketsLost, sample, now)
-        }
-        renewed = (address, now)
-        return [.use(.direct(address))]
-    }
-
-    /// To a relay; without one, to whatever address answers.
-    private mutating func leave(
-        _ address: SocketAddress, _ objection: WhyNotDirect.Code, _ sample: PathSample, _ now: Instant
-    ) -> [Step] {
-        let call = unheard
-        unheard = nil
-        guard let relay = called(by: call) ?? relays.best(now: now) else { return search(now) }
-        if sample.since.duration(to: now) >= Self.acquittal { candidates.acquit(address) }
-        candidates.failed(address, objection, now: now)
-        // It may be that only the peer has moved, or that a new path to it helps: the first time, it is asked soon.
-        if objection == .notHeard, candidates[address]?.failures == 1 {
-            candidates.hold(address, until: now.advanced(by: Self.shortStay))
-        }
-        return [.use(.relay(relay))]
-    }
-
-    /// The relay through which the peer has called.
-    private func called(by call: PathCall?) -> RelayNumber? {
-        guard case .relay(let number)? = call?.cameBy, relays.isConnected(number) else { return nil }
-        return number
-    }
-
-    /// No relay forwards: all addresses are asked, and the relays are tried again.
-    private mutating func search(_ now: Instant) -> [Step] {
-        candidates.hurry(now: now)
-        return retryOnce() + probeDue(now)
-    }
-
-    private mutating func retryOnce() -> [Step] {
-        guard !knowsOfLoss else { return [] }
-        knowsOfLoss = true
-        return [.retryRelays]
-    }
-}
-
-// MARK: - On a relay
-
-extension PathSelector {
-    private mutating func relayed(_ number: RelayNumber, _ sample: PathSample, _ now: Instant) -> [Step] {
-        guard let relay = relays[number], let connectedSince = relay.connectedSince else {
-            return relayAway(number, now)
-        }
-        if let call = unheard {
-            unheard = nil
-            return [.use(.relay(called(by: call) ?? number))]
-        }
-        guard let since = sample.unansweredSince else { return probeDue(now) }
-        // What was sent while it was away is lost, and the library has begun to wait for long.
-        if connectedSince > since { return [.use(.relay(number))] }
-        return unanswered(on: number, sample, since: since, now)
-    }
-
-    /// The peer does not answer. First the relay is asked; when it is there, another one has its turn, once.
-    private mutating func unanswered(on number: RelayNumber, _ sample: PathSample, since: Instant, _ now: Instant)
-        -> [Step]
-    {
-        guard var silence else { return probeDue(now) }
-        defer { self.silence = silence }
-        let doubt = since.advanced(by: max(Self.shortestDoubt, sample.probeTimeout * 2))
-        guard doubt <= now else {
-            lookBy(doubt)
-            return probeDue(now)
-        }
-        var steps: [Step] = []
-        if !silence.hasAsked {
-            silence.hasAsked = true
-            steps = [.ask(number)]
-        }
-        let turn = since.advanced(by: turnTime(sample))
-        guard turn <= now else {
-            lookBy(turn)
-            return steps + probeDue(now)
-        }
-        if !silence.hasProbed {
-            silence.hasProbed = true
-            candidates.hurry(now: now)
-        }
-        guard !silence.hasTurned, let other = relays.best(except: number, now: now) else {
-            return steps + probeDue(now)
-        }
-        silence.hasTurned = true
-        silence.hasAsked = false
-        return steps + [.use(.relay(other))]
-    }
-
-    private func turnTime(_ sample: PathSample) -> Duration {
-        let hasAnswered = sample.lastAcknowledged > sample.since
-        return max(hasAnswered ? Self.shortestTurn : Self.lateTurn, sample.probeTimeout * 4)
-    }
-
-    /// The relay that carries the connection does not forward any more.
-    private mutating func relayAway(_ number: RelayNumber?, _ now: Instant) -> [Step] {
-        if let other = called(by: unheard) ?? relays.best(except: number, now: now) {
-            unheard = nil
-            return [.use(.relay(other))]
-        }
-        guard !knowsOfLoss else { return probeDue(now) }
-        return search(now)
     }
 }
