@@ -2,6 +2,7 @@ internal import MewBase
 internal import MewLoop
 internal import MewPath
 internal import MewQUICCore
+package import MewWire
 
 // Path messages of all connections: whose they are, and what makes us call.
 
@@ -45,6 +46,11 @@ extension Endpoint {
     /// What calls say from now on, without calling anybody: for what was known before the first connection.
     package func setPresence(_ presence: Presence) {
         driver.presence = presence
+    }
+
+    /// The same for the relays alone.
+    package func setRelays(_ relays: [RelayURL]) {
+        driver.presence.relays = relays
     }
 
     /// This node can be reached elsewhere, or may not be reached where it was: peers that dialled us are called.

@@ -113,6 +113,7 @@ extension NodeRelays {
         if choice.advertised != told {
             told = choice.advertised
             changes.yield()
+            tellCallers()
         }
         guard choice.home != nil, told != published, let publisher else { return }
         published = told

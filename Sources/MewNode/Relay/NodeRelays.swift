@@ -85,6 +85,11 @@ actor NodeRelays {
         }
     }
 
+    /// What calls say from now on; whoever is called next hears of it.
+    func tellCallers() {
+        loop.spawn { [endpoint, told] in await endpoint.setRelays(told) }
+    }
+
     // MARK: - Dialling
 
     /// The leg to `url`, on its way or connected. Whoever calls this calls `release` once.
