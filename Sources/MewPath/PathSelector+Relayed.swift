@@ -9,7 +9,10 @@ extension PathSelector {
         }
         if let call = unheard {
             unheard = nil
-            return [.use(.relay(called(by: call) ?? number))]
+            let better = called(by: call) ?? number
+            // Soon after a move it tells of the way before. And each move costs one of the few connection IDs that a peer gives.
+            let isNews = sample.since.duration(to: now) >= max(Self.renewalSpacing, sample.probeTimeout * 2)
+            if better != number || isNews { return [.use(.relay(better))] }
         }
         guard let since = sample.unansweredSince else { return probeDue(now) }
         // What was sent while it was away is lost, and the library has begun to wait for long.

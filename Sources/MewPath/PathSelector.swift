@@ -121,6 +121,8 @@ package struct PathSelector: Sendable {
     /// The same for a relay through which the peer has not answered yet since we came to it from a silent address: there it
     /// is more probably the peer itself that is silent.
     static let lateTurn: Duration = .seconds(8)
+    /// How long a relay in use is left as it is, whatever the peer calls: a new path there has to be heard first.
+    static let renewalSpacing: Duration = .seconds(1)
     /// To see what became of a step; the connection stays so long on each way at least.
     static let afterStep: Duration = .milliseconds(250)
     /// Before the way back to an address at which the peer did not hear us: what waits flows over the relay, and the peer's

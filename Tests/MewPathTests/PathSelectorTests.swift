@@ -393,6 +393,16 @@ struct StandbyTests {
         #expect(stage.take(.called(call), 100) == [.use(standby)])
     }
 
+    @Test("calls that come soon after a move to a relay tell of the way before: they do not move the connection again")
+    func calledSoonAfter() {
+        var stage = Stage(home, addresses: [])
+        stage.moved(to: home, 5_000)
+        let call = PathCall(isUnheard: true, candidates: [], cameBy: home)
+        #expect(stage.take(.called(call), 5_300).used == nil)
+        #expect(stage.take(.called(call), 5_999).used == nil)
+        #expect(stage.take(.called(call), 6_000).used == home)
+    }
+
     @Test("relays beyond six are not used")
     func bounded() {
         var stage = Stage(home)

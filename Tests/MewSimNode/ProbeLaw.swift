@@ -11,6 +11,8 @@ package final class ProbeLaw: @unchecked Sendable {
     private var seenChanges = 0
 
     package static let perSecond = 5
+    /// Probes are of full size. What is smaller answers a call of the peer, which itself says where to and how often.
+    private static let probeBytes = 1_200
     /// The path is looked at less often than packets leave: what is sent so shortly before it is seen to change is not a probe.
     private static let slack: Duration = .milliseconds(85)
 
@@ -29,7 +31,7 @@ package final class ProbeLaw: @unchecked Sendable {
             sent[address]?.removeAll { $0 >= limit }
         }
         seenChanges = stage.conversation.paths.count
-        guard present != .direct(entry.to) else { return }
+        guard present != .direct(entry.to), entry.size >= Self.probeBytes else { return }
         sent[entry.to, default: []].append(entry.time)
     }
 
