@@ -17,15 +17,23 @@ struct ScriptLawTests {
         Issue.record("seed \(seed): \(law.run(short, seed: seed).broken.joined(separator: "; ")): \(short)")
     }
 
-    /// MEW_WORLD=23: the seed's script, what its nodes report, and what breaks.
-    @Test("one seed, told in full", .enabled(if: chosenSeed != nil))
-    func oneSeed() throws {
-        let seed = try #require(Self.chosenSeed)
+    /// MEW_WORLD=23: the seed's script, what its nodes report, and what breaks. Without it, whether that can be told at all.
+    @Test("one seed, told in full")
+    func oneSeed() {
+        let seed = Self.chosenSeed ?? 0
+        let isShown = Self.chosenSeed != nil
         var script = Script.random(seed: seed)
-        print(script)
-        script.plan.log = { print($0) }
+        if isShown { print(script) }
+        let told = Shared(0)
+        script.plan.log = {
+            told.value += 1
+            if isShown { print($0) }
+        }
         let outcome = ScriptLaw().run(script, seed: seed)
-        print("\(outcome.changes) changes, \(outcome.mishaps) mishaps, recoveries \(outcome.recoveries)")
+        if isShown {
+            print("\(outcome.changes) changes, \(outcome.mishaps) mishaps, recoveries \(outcome.recoveries)")
+        }
+        #expect(told.value > 0)
         #expect(outcome.broken == [])
     }
 
