@@ -6,8 +6,8 @@
 #
 # Interop/run builds with this file, and with other base images where no registry can be reached. Both bases must be of the same
 # Debian release: 12 or 13.
-ARG BUILDER=docker.io/library/swift:6.3-bookworm
-ARG RUNTIME=docker.io/library/debian:bookworm-slim
+ARG BUILDER=swift:6.3-bookworm
+ARG RUNTIME=debian:bookworm-slim
 
 FROM ${BUILDER} AS builder
 SHELL ["/bin/bash", "-euo", "pipefail", "-c"]

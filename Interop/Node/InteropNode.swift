@@ -59,7 +59,7 @@ struct InteropNode {
     /// Serves links one after the other until the process is ended.
     static func listen(_ options: ListenOptions, on loop: EventLoop) async {
         let node = await start(options, on: loop)
-        // Whoever runs us sets the time for it.
+        // A node tells when it can be reached elsewhere, not when a leg stands. Whoever runs us sets the time for all of it.
         while await node.homeRelays().contains(where: { $0.role != .spare && $0.status?.isConnected != true }) {
             try? await LoopClock(loop).sleep(for: .milliseconds(20))
         }

@@ -15,9 +15,9 @@ from .command import ROOT, CommandFailed, run, say
 
 IMAGES = ROOT / "Interop/images"
 DEBIAN = os.environ.get("MEW_DEBIAN", "bookworm")
-# What the Dockerfile names itself.
-REGISTRY_BASE = f"docker.io/library/debian:{DEBIAN}-slim"
-REGISTRY_BUILDER = f"docker.io/library/swift:6.3-{DEBIAN}"
+# What the Dockerfile names itself; the engine knows which registry has them.
+REGISTRY_BASE = f"debian:{DEBIAN}-slim"
+REGISTRY_BUILDER = f"swift:6.3-{DEBIAN}"
 LOCAL_BASE = "mew-interop/base"
 PRODUCTS = "mew interop-node"
 
@@ -60,10 +60,11 @@ class Images:
             tree = f"{scratch}/tree"
             mirror = [os.environ["MEW_DEBIAN_MIRROR"]] if "MEW_DEBIAN_MIRROR" in os.environ else []
             run(["debootstrap", "--variant=minbase", "--include=ca-certificates", DEBIAN, tree, *mirror])
-            # The sources in the form of today's images, with the suites that fixes come from.
-            Path(tree, "etc/apt/sources.list").unlink(missing_ok=True)
-            Path(tree, "etc/apt/sources.list.d/debian.sources").write_text(SOURCES.format(
-                mirror=(mirror or ["http://deb.debian.org/debian"])[0], suite=DEBIAN))
+            # The sources in the form of today's images, with the suites that fixes come from, at the mirror that was used.
+            written = Path(tree, "etc/apt/sources.list")
+            used = next(words[1] for line in written.read_text().splitlines() if (words := line.split())[:1] == ["deb"])
+            written.unlink()
+            Path(tree, "etc/apt/sources.list.d/debian.sources").write_text(SOURCES.format(mirror=used, suite=DEBIAN))
             archive = subprocess.Popen(
                 ["tar", "-C", tree, "--exclude=./var/cache/apt/archives/*.deb", "--exclude=./var/lib/apt/lists/*", "-c", "."],
                 stdout=subprocess.PIPE)

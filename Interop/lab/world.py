@@ -81,6 +81,7 @@ async def path(daemon, kind, seconds=30):
         if len(links) == 1 and links[0]["path"] == kind:
             return links[0]
         expect(time.monotonic() < end, f"the connection is not {kind} after {seconds} s but {links}")
+        # A daemon tells its command line what is, not when it changes.
         await asyncio.sleep(0.25)
 
 

@@ -194,6 +194,7 @@ async def until(what, our, holds):
 
     async def look():
         while not holds(await our.metrics()):
+            # Metrics are counted up, not told.
             await asyncio.sleep(0.1)
 
     await step(what, look())

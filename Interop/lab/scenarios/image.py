@@ -40,4 +40,5 @@ async def healthy(engine, name, seconds=30):
         if await process.wait() == 0:
             return
         expect(time.monotonic() < end, f"{name} is not healthy after {seconds} s")
+        # Asked as an engine asks: the check says what is, and waits for nothing.
         await asyncio.sleep(0.5)

@@ -115,6 +115,7 @@ async def two_places(lab):
     end = time.monotonic() + 30
     while not any("in another place" in line for line in await machines[0].run("mew", "status")):
         expect(time.monotonic() < end, "the first one does not know of the second after 30 s")
+        # `mew status` tells what is, not when it changes.
         await asyncio.sleep(0.5)
     return ""
 
@@ -126,4 +127,5 @@ async def records_are_served(relays, daemon, seconds=20):
         if all(kept):
             return
         expect(time.monotonic() < end, f"{daemon.node} has published nothing on some relay: {kept} records")
+        # Metrics are counted up, not told.
         await asyncio.sleep(0.5)
