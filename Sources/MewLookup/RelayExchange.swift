@@ -23,17 +23,8 @@ struct RelayExchange: Sendable {
     func send(
         _ method: String, _ path: String, body: [UInt8] = [], to url: RelayURL, within limit: Duration
     ) async throws(LookupFailure) -> Answer {
-        let result = await withTaskGroup(of: Result<Answer, LookupFailure>.self) { group in
-            group.addTask { await attempt(method, path, body, url) }
-            group.addTask {
-                try? await LoopClock(loop).sleep(for: limit)
-                return .failure(.timedOut)
-            }
-            let first = await group.next() ?? .failure(.timedOut)
-            group.cancelAll()
-            return first
-        }
-        return try result.get()
+        try await withTimeLimit(limit, on: loop) { await attempt(method, path, body, url) }.result(late: .timedOut)
+            .get()
     }
 
     private func attempt(

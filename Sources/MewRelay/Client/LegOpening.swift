@@ -17,16 +17,7 @@ struct LegOpening: Sendable {
 
     /// Within `limit`, or `silent`.
     func admitted(within limit: Duration, on loop: any Loop) async -> Result<Admitted, LegEnd> {
-        await withTaskGroup(of: Result<Admitted, LegEnd>.self) { group in
-            group.addTask { await open() }
-            group.addTask {
-                try? await LoopClock(loop).sleep(for: limit)
-                return .failure(.silent)
-            }
-            let first = await group.next() ?? .failure(.ended)
-            group.cancelAll()
-            return first
-        }
+        await withTimeLimit(limit, on: loop) { await open() }.result(late: .silent)
     }
 
     private func open() async -> Result<Admitted, LegEnd> {

@@ -26,22 +26,10 @@ package struct StreamDialler: Sendable {
     package func connect(
         host: String, port: UInt16, tls: TLSTrust?, within limit: Duration = .seconds(10)
     ) async throws(StreamFailure) -> any ByteStream {
-        let result = await withTaskGroup(of: Result<any ByteStream, StreamFailure>?.self) { group in
-            group.addTask { await caught { () throws(StreamFailure) in try await dial(host, port, tls) } }
-            group.addTask {
-                try? await LoopClock(loop).sleep(for: limit)
-                return nil
-            }
-            let first = await group.next() ?? nil
-            group.cancelAll()
-            // A dial that was cancelled may have been done a moment before.
-            for await late in group where first == nil {
-                if case .success(let stream) = late { await stream.close() }
-            }
-            return first
+        let dialled = await withTimeLimit(limit, on: loop) {
+            await caught { () throws(StreamFailure) in try await dial(host, port, tls) }
         }
-        guard let result else { throw Task.isCancelled ? .cancelled : .timedOut }
-        return try result.get()
+        return try dialled.result(late: .timedOut).get()
     }
 
     private func dial(_ host: String, _ port: UInt16, _ tls: TLSTrust?) async throws(StreamFailure) -> any ByteStream {
@@ -82,27 +70,16 @@ package struct StreamDialler: Sendable {
 
     private func attempt(_ address: SocketAddress, after delay: Duration) async -> Result<StreamSocket, StreamFailure> {
         if delay > .zero { try? await LoopClock(loop).sleep(for: delay) }
-        return await withTaskGroup(of: Result<StreamSocket, StreamFailure>.self) { group in
-            group.addTask {
-                await caught { () throws(StreamFailure) in
-                    do throws(StreamError) {
-                        return try await StreamSocket.connect(to: address, on: loop)
-                    } catch {
-                        throw StreamFailure(error)
-                    }
+        let connected = await withTimeLimit(Self.attemptLimit, on: loop) {
+            await caught { () throws(StreamFailure) in
+                do throws(StreamError) {
+                    return try await StreamSocket.connect(to: address, on: loop)
+                } catch {
+                    throw StreamFailure(error)
                 }
             }
-            group.addTask {
-                try? await LoopClock(loop).sleep(for: Self.attemptLimit)
-                return .failure(.timedOut)
-            }
-            let first = await group.next() ?? .failure(.cancelled)
-            group.cancelAll()
-            for await late in group {
-                if case .success(let socket) = late { await socket.close() }
-            }
-            return first
         }
+        return connected.result(late: .timedOut)
     }
 }
 
