@@ -46,7 +46,7 @@ struct RelayExchange: Sendable {
         return HTTPRequest(method, path, fields).encoded + body
     }
 
-    private func exchange(_ request: [UInt8], over stream: any ByteStream) async -> Result<Answer, LookupFailure> {
+    private func exchange(_ request: [UInt8], over stream: any TCPStream) async -> Result<Answer, LookupFailure> {
         do throws(StreamFailure) {
             try await stream.write(request)
             let sent = loop.now
@@ -70,7 +70,7 @@ struct RelayExchange: Sendable {
 
     /// Of a success: what others say is for people only.
     private func body(
-        of response: HTTPResponse, _ first: ArraySlice<UInt8>, _ stream: any ByteStream
+        of response: HTTPResponse, _ first: ArraySlice<UInt8>, _ stream: any TCPStream
     ) async throws(StreamFailure) -> Result<[UInt8], LookupFailure> {
         guard response.status == 200 else { return .success([]) }
         guard response.fields["transfer-encoding"] == nil else {

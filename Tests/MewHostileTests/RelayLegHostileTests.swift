@@ -86,7 +86,7 @@ struct RelayLegHostileTests {
 /// A relay that says on each connection what it was told to, and then ends it.
 ///
 /// `@unchecked Sendable`: a simulated world runs on one thread.
-private final class Script: RelayConnector, ByteStream, DiagnosticSink, @unchecked Sendable {
+private final class Script: RelayConnector, TCPStream, DiagnosticSink, @unchecked Sendable {
     private var pieces: [[UInt8]] = []
     private(set) var isOver = false
     private(set) var isConnected = false
@@ -99,7 +99,7 @@ private final class Script: RelayConnector, ByteStream, DiagnosticSink, @uncheck
         (isOver, isConnected, writtenBytes, packets, packetBytes) = (false, false, 0, 0, 0)
     }
 
-    func connect(to url: RelayURL) async throws(StreamFailure) -> any ByteStream { self }
+    func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream { self }
 
     func read(maxBytes: Int) async throws(StreamFailure) -> [UInt8]? {
         pieces.isEmpty ? nil : pieces.removeFirst()

@@ -90,10 +90,10 @@ struct RecordServiceTests {
 private struct CannedRelay: RelayConnector {
     let answer: [UInt8]
 
-    func connect(to url: RelayURL) async throws(StreamFailure) -> any ByteStream { CannedStream(answer) }
+    func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream { CannedStream(answer) }
 }
 
-private actor CannedStream: ByteStream {
+private actor CannedStream: TCPStream {
     private var rest: [UInt8]
 
     init(_ rest: [UInt8]) { self.rest = rest }

@@ -8,7 +8,6 @@ import MewTestSupport
 import MewWire
 import Testing
 
-/// One node that listens at relays, and one that knows little of it, on the simulated network. Relays are beside the network.
 @Suite("Nodes are found by their ID alone")
 struct LookupNodeTests {
     private let home: RelayURL
@@ -19,69 +18,16 @@ struct LookupNodeTests {
         other = try RelayURL("http://other.test/")
     }
 
-    private struct Stage {
-        let world: SimWorld
-        let relays: TestRelays
-        let far: Node
-        let near: Node
-        let farMachine: SimNode
-        let nearMachine: SimNode
-
-        func dial(_ target: DialTarget, limit: Duration = .seconds(30)) throws -> Result<LinkPath, DialError> {
-            let near = near
-            return try world.run(on: nearMachine, limit: limit) {
-                do throws(DialError) {
-                    return .success(await (try near.dial(target)).status().path)
-                } catch {
-                    return .failure(error)
-                }
-            }
-        }
-    }
-
-    private func start(
-        _ seed: UInt8, _ relays: TestRelays, at homes: [RelayURL] = [], knowing known: [RelayURL] = [],
-        on machine: SimNode, _ world: SimWorld
-    ) throws -> Node {
-        var configuration = Node.Configuration(
-            secret: try Self.secret(seed), addresses: [SocketAddress.anyIPv4.with(port: 4_000)], offers: [.native])
-        configuration.relays = homes
-        configuration.knownRelays = known
-        let ready = configuration
-        return try world.run(on: machine) { [machine = Lent(machine)] in
-            try await Node.start(
-                ready, network: machine.value.network, relays: relays, loop: machine.value.loop,
-                entropy: machine.value.entropy)
-        }
-    }
-
-    private static func secret(_ seed: UInt8) throws -> SecretKey {
-        try #require(SecretKey(seed: [UInt8](repeating: seed, count: 32)))
-    }
-
     private func withStage(
-        homes: [RelayURL], known: [RelayURL], _ body: (Stage) throws -> Void
+        homes: [RelayURL], known: [RelayURL], _ body: (SeekerStage) throws -> Void
     ) throws {
-        try withSimWorld(seed: 1) { world in
-            world.changeLinks { $0.latency = .milliseconds(10) }
-            let relays = TestRelays([home, other])
-            let (farMachine, nearMachine) = (world.addNode("far"), world.addNode("near"))
-            let far = try start(2, relays, at: homes, on: farMachine, world)
-            let near = try start(1, relays, knowing: known, on: nearMachine, world)
-            farMachine.loop.spawn { while let link = await far.acceptLink() { _ = link } }
-            try world.run(for: .seconds(1))
-            try body(
-                Stage(
-                    world: world, relays: relays, far: far, near: near, farMachine: farMachine,
-                    nearMachine: nearMachine))
-            try world.run(on: nearMachine) { await near.stop() }
-            try world.run(on: farMachine) { await far.stop() }
-        }
+        try SeekerStage.with(.init(relays: [home, other], homes: homes, known: known), body)
     }
 
     /// Says at `relay` that the far node is at `place`.
-    private func publish(_ place: RelayURL, at relay: RelayURL, _ stage: Stage, timestamp: UInt64 = 1) throws {
-        let record = SignedRecord(AddressRecord(relays: [place]), timestamp: timestamp, secret: try Self.secret(2))
+    private func publish(_ place: RelayURL, at relay: RelayURL, _ stage: SeekerStage, timestamp: UInt64 = 1) throws {
+        let record = SignedRecord(
+            AddressRecord(relays: [place]), timestamp: timestamp, secret: try SeekerStage.farSecret)
         stage.relays[relay][record: stage.far.node] = record
     }
 
@@ -90,7 +36,7 @@ struct LookupNodeTests {
         try withStage(homes: [home], known: [other]) { stage in
             try publish(home, at: other, stage)
             let began = stage.world.now
-            let path = try stage.dial(DialTarget(node: stage.far.node, addresses: [])).get()
+            let path = try stage.dial().get()
             #expect(path == .relay(url: home.description))
             #expect(began.duration(to: stage.world.now) <= .seconds(1))
         }
@@ -100,7 +46,7 @@ struct LookupNodeTests {
     func foundAtKnownRelay() throws {
         try withStage(homes: [home], known: [other, home]) { stage in
             let began = stage.world.now
-            let path = try stage.dial(DialTarget(node: stage.far.node, addresses: [])).get()
+            let path = try stage.dial().get()
             #expect(path == .relay(url: home.description))
             #expect(began.duration(to: stage.world.now) <= .seconds(2))
         }
@@ -111,7 +57,7 @@ struct LookupNodeTests {
         try withStage(homes: [home], known: [other, home]) { stage in
             stage.relays[other].set(mute: true)
             let began = stage.world.now
-            let path = try stage.dial(DialTarget(node: stage.far.node, addresses: [])).get()
+            let path = try stage.dial().get()
             #expect(path == .relay(url: home.description))
             #expect(began.duration(to: stage.world.now) <= .seconds(2))
         }
@@ -123,8 +69,7 @@ struct LookupNodeTests {
             // The old relay still answers, and knows where the node went.
             try publish(home, at: other, stage)
             let began = stage.world.now
-            let target = DialTarget(node: stage.far.node, addresses: [], relays: [other.description])
-            #expect(try stage.dial(target).get() == .relay(url: home.description))
+            #expect(try stage.dial(by: [other]).get() == .relay(url: home.description))
             #expect(began.duration(to: stage.world.now) <= .seconds(3))
         }
     }
@@ -134,7 +79,7 @@ struct LookupNodeTests {
         try withStage(homes: [home], known: [other, home]) { stage in
             try publish(other, at: other, stage, timestamp: 1)
             try publish(home, at: home, stage, timestamp: 2)
-            let path = try stage.dial(DialTarget(node: stage.far.node, addresses: [])).get()
+            let path = try stage.dial().get()
             #expect(path == .relay(url: home.description))
         }
     }
@@ -144,7 +89,7 @@ struct LookupNodeTests {
         try withStage(homes: [], known: [other, home]) { stage in
             stage.relays[other].set(down: true)
             let began = stage.world.now
-            let result = try stage.dial(DialTarget(node: stage.far.node, addresses: []))
+            let result = try stage.dial()
             guard case .failure(.unreachable(let attempts)) = result else {
                 Issue.record("\(result)")
                 return
@@ -158,7 +103,7 @@ struct LookupNodeTests {
     func nothingKnown() throws {
         try withStage(homes: [home], known: []) { stage in
             #expect(throws: DialError.noRoute) {
-                try stage.dial(DialTarget(node: stage.far.node, addresses: [])).get()
+                try stage.dial().get()
             }
         }
     }
@@ -166,8 +111,7 @@ struct LookupNodeTests {
     @Test("a good dial asks nobody")
     func goodDialAsksNobody() throws {
         try withStage(homes: [home], known: [other]) { stage in
-            let target = DialTarget(node: stage.far.node, addresses: [], relays: [home.description])
-            #expect(try stage.dial(target).get() == .relay(url: home.description))
+            #expect(try stage.dial(by: [home]).get() == .relay(url: home.description))
             try stage.world.run(for: .seconds(5))
             #expect(stage.relays[other].requests == 0)
         }

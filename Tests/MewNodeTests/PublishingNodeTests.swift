@@ -7,7 +7,6 @@ import MewRelay
 import MewSim
 import MewTestSupport
 import MewWire
-import Synchronization
 import Testing
 
 /// A node with several relays, and a third one that knows nothing but its ID and some relay. On the simulated network, the relays
@@ -25,90 +24,10 @@ struct PublishingNodeTests {
         board = try RelayURL("http://board.test/")
     }
 
-    private struct Stage {
-        let world: SimWorld
-        let relays: TestRelays
-        let far: Node
-        let near: Node
-        let farMachine: SimNode
-        let nearMachine: SimNode
-
-        func dial(_ relays: [RelayURL] = []) throws -> Result<LinkPath, DialError> {
-            let (near, target) = (
-                near, DialTarget(node: far.node, addresses: [], relays: relays.map(\.description))
-            )
-            return try world.run(on: nearMachine, limit: .seconds(30)) {
-                do throws(DialError) {
-                    return .success(await (try near.dial(target)).status().path)
-                } catch {
-                    return .failure(error)
-                }
-            }
-        }
-
-        private func homeRelays() throws -> [HomeRelay] {
-            let far = far
-            return try world.run(on: farMachine) { await far.homeRelays() }
-        }
-
-        func roles() throws -> [HomeRelay.Role] { try homeRelays().map { $0.role } }
-
-        func isSuperseded() throws -> Bool { try homeRelays().contains { $0.status?.isSuperseded == true } }
-
-        /// At how many relays it has published, as it thinks.
-        func publications() throws -> Int {
-            try homeRelays().count { if case .published = $0.record { true } else { false } }
-        }
-
-        /// What strangers read at `relay`.
-        func published(at relay: RelayURL) -> [RelayURL]? { relays[relay][record: far.node]?.record.relays }
-    }
-
-    private func withStage(known: [RelayURL], _ body: (Stage) throws -> Void) throws {
-        try withSimWorld(seed: 1) { world in
-            world.changeLinks { $0.latency = .milliseconds(10) }
-            let relays = TestRelays([home, other, board])
-            let (farMachine, nearMachine) = (world.addNode("far"), world.addNode("near"))
-            let far = try start(2, relays, at: [home, other, board], on: farMachine, world)
-            let near = try start(1, relays, knowing: known, on: nearMachine, world)
-            farMachine.loop.spawn { while let link = await far.acceptLink() { _ = link } }
-            try world.run(for: .seconds(3))
-            try body(
-                Stage(
-                    world: world, relays: relays, far: far, near: near, farMachine: farMachine,
-                    nearMachine: nearMachine))
-            try world.run(on: nearMachine) { await near.stop() }
-            try world.run(on: farMachine) { await far.stop() }
-        }
-    }
-
-    private func start(
-        _ seed: UInt8, _ relays: TestRelays, at homes: [RelayURL] = [], knowing known: [RelayURL] = [],
-        on machine: SimNode, _ world: SimWorld
-    ) throws -> Node {
-        let secret = try #require(SecretKey(seed: [UInt8](repeating: seed, count: 32)))
-        var configuration = Node.Configuration(
-            secret: secret, addresses: [SocketAddress.anyIPv4.with(port: 4_000)], offers: [.native])
-        configuration.relays = homes
-        configuration.knownRelays = known
-        let numbers = Numbers()
-        configuration.nextRecordTimestamp = { numbers.next() }
-        let ready = configuration
-        return try world.run(on: machine) { [machine = Lent(machine)] in
-            try await Node.start(
-                ready, network: machine.value.network, relays: relays, loop: machine.value.loop,
-                entropy: machine.value.entropy)
-        }
-    }
-
-    private final class Numbers: Sendable {
-        private let last = Mutex<UInt64>(0)
-        func next() -> UInt64 {
-            last.withLock { last in
-                last += 1
-                return last
-            }
-        }
+    private func withStage(known: [RelayURL], _ body: (SeekerStage) throws -> Void) throws {
+        let all = [home, other, board]
+        try SeekerStage.with(
+            .init(relays: all, homes: all, known: known, publishes: true, settling: .seconds(3)), body)
     }
 
     @Test("a node keeps two relays and publishes at all it was given which two")
@@ -192,7 +111,7 @@ struct PublishingNodeTests {
             stage.relays[home].set(down: true)
             try stage.world.run(for: .seconds(4))
             let began = stage.world.now
-            #expect(try stage.dial([home]).get() == .relay(url: other.description))
+            #expect(try stage.dial(by: [home]).get() == .relay(url: other.description))
             #expect(began.duration(to: stage.world.now) <= .seconds(4))
         }
     }
@@ -209,4 +128,23 @@ struct PublishingNodeTests {
             #expect(try !stage.isSuperseded())
         }
     }
+}
+
+extension SeekerStage {
+    fileprivate func homeRelays() throws -> [HomeRelay] {
+        let far = far
+        return try world.run(on: farMachine) { await far.homeRelays() }
+    }
+
+    fileprivate func roles() throws -> [HomeRelay.Role] { try homeRelays().map { $0.role } }
+
+    fileprivate func isSuperseded() throws -> Bool { try homeRelays().contains { $0.status?.isSuperseded == true } }
+
+    /// At how many relays it has published, as it thinks.
+    fileprivate func publications() throws -> Int {
+        try homeRelays().count { if case .published = $0.record { true } else { false } }
+    }
+
+    /// What strangers read at `relay`.
+    fileprivate func published(at relay: RelayURL) -> [RelayURL]? { relays[relay][record: far.node]?.record.relays }
 }

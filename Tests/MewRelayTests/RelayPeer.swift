@@ -10,13 +10,13 @@ actor RelayPeer {
     struct Ended: Error {}
 
     let secret: SecretKey
-    private let stream: any ByteStream
+    private let stream: any TCPStream
     private let framing = WebSocketFraming(
         role: .client, kind: .binary, maxMessageBytes: RelayFrame.maxMessageBytes, entropy: SystemEntropy())
 
     nonisolated var node: NodeID { secret.node }
 
-    private init(_ stream: any ByteStream, _ secret: SecretKey) {
+    private init(_ stream: any TCPStream, _ secret: SecretKey) {
         self.stream = stream
         self.secret = secret
     }
@@ -142,12 +142,12 @@ final class RelayStage: Sendable {
         stage.blocking.stop()
     }
 
-    func connect() async throws -> any ByteStream {
+    func connect() async throws -> any TCPStream {
         try await StreamDialler(on: loop, blocking: blocking).connect(
             host: address.host, port: address.port, tls: trust)
     }
 
-    func connectPlain() async throws -> any ByteStream {
+    func connectPlain() async throws -> any TCPStream {
         try await StreamDialler(on: loop, blocking: blocking).connect(host: address.host, port: address.port, tls: nil)
     }
 

@@ -65,7 +65,7 @@ package final class TestRelay: RelayConnector, @unchecked Sendable {
 
     // MARK: RelayConnector
 
-    package func connect(to url: RelayURL) async throws(StreamFailure) -> any ByteStream {
+    package func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream {
         let client: Client? = lock.withLock { _ in
             requestCount += 1
             guard !isDown else { return nil }
@@ -200,7 +200,7 @@ private final class Client: @unchecked Sendable {
     }
 }
 
-private struct TestRelayStream: ByteStream {
+private struct TestRelayStream: TCPStream {
     let relay: TestRelay
     let client: Client
 

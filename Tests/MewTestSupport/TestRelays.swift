@@ -16,7 +16,7 @@ package final class TestRelays: RelayConnector {
         return relay
     }
 
-    package func connect(to url: RelayURL) async throws(StreamFailure) -> any ByteStream {
+    package func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream {
         guard let relay = relays[url] else {
             throw .system(SystemError(errno: 111, doing: "connecting to \(url)"))
         }

@@ -5,7 +5,7 @@ internal import MewWire
 
 /// The beginning of one connection to a relay: the upgrade, then the proof of who we are.
 struct LegOpening: Sendable {
-    let stream: any ByteStream
+    let stream: any TCPStream
     let settings: RelayLeg.Settings
     let entropy: any Entropy
 

@@ -6,7 +6,7 @@ internal import Synchronization
 /// Makes the byte stream under a leg. Real sockets in production, pipes in tests.
 package protocol RelayConnector: Sendable {
     /// Connects to where `url` points, with TLS when it says so. Bounded in time.
-    func connect(to url: RelayURL) async throws(StreamFailure) -> any ByteStream
+    func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream
 }
 
 /// Connects over TCP, and believes the certificates the system believes unless it is told others.
@@ -22,7 +22,7 @@ package final class NetworkRelayConnector: RelayConnector {
         self.trust = Mutex(trust)
     }
 
-    package func connect(to url: RelayURL) async throws(StreamFailure) -> any ByteStream {
+    package func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream {
         // A name may end with the root's dot; certificates never do.
         let host = url.host.last == "." ? String(url.host.dropLast()) : url.host
         return try await dialler.connect(host: host, port: url.port, tls: url.isSecure ? try systemTrust() : nil)

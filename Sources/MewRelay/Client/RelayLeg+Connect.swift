@@ -22,7 +22,7 @@ extension RelayLeg {
     }
 
     private func connectAndServe() async -> LegEnd {
-        let stream: any ByteStream
+        let stream: any TCPStream
         do throws(StreamFailure) {
             stream = try await connector.connect(to: url)
         } catch {
@@ -33,7 +33,7 @@ extension RelayLeg {
         return end
     }
 
-    private func serve(_ stream: any ByteStream) async -> LegEnd {
+    private func serve(_ stream: any TCPStream) async -> LegEnd {
         let opening = LegOpening(stream: stream, settings: settings, entropy: entropy)
         let admitted: LegOpening.Admitted
         switch await opening.admitted(within: Self.admissionLimit, on: loop) {
@@ -70,7 +70,7 @@ extension RelayLeg {
     /// What one read takes at most.
     private static let blockBytes = 64 << 10
 
-    private func read(_ stream: any ByteStream) async -> LegEnd {
+    private func read(_ stream: any TCPStream) async -> LegEnd {
         do throws(StreamFailure) {
             while true {
                 if let end = takeMessages() { return end }
@@ -181,7 +181,7 @@ extension RelayLeg {
     /// What one write takes at most: so much may stand before a pong.
     private static let writeBytes = 16 << 10
 
-    private func write(_ stream: any ByteStream) async -> LegEnd {
+    private func write(_ stream: any TCPStream) async -> LegEnd {
         do throws(StreamFailure) {
             while true {
                 let bytes = output()

@@ -25,14 +25,14 @@ package struct StreamDialler: Sendable {
     ///   - tls: whom to believe; nil connects without TLS.
     package func connect(
         host: String, port: UInt16, tls: TLSTrust?, within limit: Duration = .seconds(10)
-    ) async throws(StreamFailure) -> any ByteStream {
+    ) async throws(StreamFailure) -> any TCPStream {
         let dialled = await withTimeLimit(limit, on: loop) {
             await caught { () throws(StreamFailure) in try await dial(host, port, tls) }
         }
         return try dialled.result(late: .timedOut).get()
     }
 
-    private func dial(_ host: String, _ port: UInt16, _ tls: TLSTrust?) async throws(StreamFailure) -> any ByteStream {
+    private func dial(_ host: String, _ port: UInt16, _ tls: TLSTrust?) async throws(StreamFailure) -> any TCPStream {
         let addresses: [SocketAddress]
         do throws(HostLookup.Failure) {
             addresses = try await lookup.addresses(of: host, port: port)

@@ -1,7 +1,7 @@
 package import MewLoop
 
 /// A byte stream inside TLS, the side that dialled.
-package actor TLSStream: ByteStream {
+package actor TLSStream: TCPStream {
     package nonisolated let unownedExecutor: UnownedSerialExecutor
     private let loop: EventLoop
     private let socket: StreamSocket

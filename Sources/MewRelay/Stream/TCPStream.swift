@@ -1,8 +1,8 @@
 package import MewLoop
 
-/// A connected byte stream, plain or inside TLS. One reader at a time; writers may be many, and what each writes stays
+/// A TCP connection, plain or inside TLS. One reader at a time; writers may be many, and what each writes stays
 /// together.
-package protocol ByteStream: Sendable {
+package protocol TCPStream: Sendable {
     /// The next bytes, at most `maxBytes`; nil at the end.
     func read(maxBytes: Int) async throws(StreamFailure) -> [UInt8]?
 
@@ -49,7 +49,7 @@ package enum StreamFailure: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 /// A stream without TLS.
-package struct PlainStream: ByteStream {
+package struct PlainStream: TCPStream {
     private let socket: StreamSocket
 
     package init(_ socket: StreamSocket) {

@@ -13,7 +13,7 @@ package struct SimRelayConnector: RelayConnector {
     }
 
     /// - Parameter url: with a numeric host, and plain: what TLS does is the same in every network.
-    package func connect(to url: RelayURL) async throws(StreamFailure) -> any ByteStream {
+    package func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream {
         guard !url.isSecure, let address = SocketAddress("\(url.host):\(url.port)") else {
             preconditionFailure("simulated relays are plain and have numeric hosts")
         }
@@ -21,7 +21,7 @@ package struct SimRelayConnector: RelayConnector {
         guard let end = machine.node.streams.connect(to: address, on: loop) else {
             throw .system(SystemError(errno: 101, doing: "connecting to \(address)"))
         }
-        let stream = SimByteStream(end, on: loop)
+        let stream = SimTCPStream(end, on: loop)
         try await stream.opened(within: StreamDialler.attemptLimit)
         return stream
     }
@@ -35,7 +35,7 @@ private struct SimMachine: @unchecked Sendable {
 /// A simulated connection for tasks that wait.
 ///
 /// `@unchecked Sendable`: a simulated world runs on one thread.
-final class SimByteStream: ByteStream, @unchecked Sendable {
+final class SimTCPStream: TCPStream, @unchecked Sendable {
     private struct Waiter {
         let interest: Readiness
         let continuation: CheckedContinuation<Void, Never>
