@@ -76,7 +76,12 @@ struct RelayExchange: Sendable {
         guard response.fields["transfer-encoding"] == nil else {
             return .failure(.malformed("the answer comes in chunks"))
         }
-        let length = response.fields["content-length"].flatMap { Int($0) }
+        let length: Int?
+        switch response.fields.contentLength {
+        case .absent: length = nil
+        case .bytes(let byteCount): length = byteCount
+        case .malformed: return .failure(.malformed("the answer's Content-Length is no number"))
+        }
         guard (length ?? 0) <= Self.maxBodyBytes else { return .failure(.malformed("the answer is too large")) }
         var body = Array(first)
         while body.count < (length ?? .max) {

@@ -83,9 +83,11 @@ enum RelayPieces {
         let put = HTTPRequest(
             "PUT", "/pkarr/\(attackerKey.node.z32)", ["Host": "relay.test", "Content-Length": "\(body.count)"])
         return [
-            put.encoded + body, HTTPRequest("GET", "/pkarr/\(attackerKey.node.z32)").encoded,
-            HTTPRequest("GET", "/generate_204", ["X-Iroh-Challenge": "abc-1"]).encoded,
-            HTTPRequest("GET", "/metrics?x=%41%zz").encoded, HTTPRequest("GET", "/ping").encoded,
+            put.encoded + body, HTTPRequest("GET", "/pkarr/\(attackerKey.node.z32)", ["Host": "a"]).encoded,
+            HTTPRequest("GET", "/generate_204", ["Host": "a", "X-Iroh-Challenge": "abc-1"]).encoded,
+            HTTPRequest("GET", "/metrics?x=%41%zz", ["Host": "a"]).encoded,
+            HTTPRequest("GET", "/ping", ["Host": "a"]).encoded,
+            HTTPRequest("GET", "/ping").encoded,
         ]
     }
 }

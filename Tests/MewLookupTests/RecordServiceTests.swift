@@ -76,6 +76,9 @@ struct RecordServiceTests {
             "HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nabc",
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "SSH-2.0-x\r\n\r\n", "",
             "HTTP/1.1 200 OK\r\n\r\nno record", "HTTP/1.1 500 no\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: +3\r\n\r\nabc",
+            "HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 3\r\n\r\nabc",
+            "HTTP/1.1 200 OK\r\ncontent-length: 9223372036854775808\r\n\r\nabc",
             "HTTP/1.1 200 OK\r\n\r\n" + String(repeating: "x", count: 10_000),
         ])
     func badAnswers(_ answer: String) async throws {

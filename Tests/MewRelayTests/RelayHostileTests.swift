@@ -13,11 +13,12 @@ struct RelayHostileTests {
         let upgrade = HTTPRequest(
             "GET", "/relay",
             [
-                "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": "iTRqp7qQPDwXDa+GsATcXA==",
+                "Host": "relay.test", "Upgrade": "websocket", "Connection": "Upgrade",
+                "Sec-WebSocket-Key": "iTRqp7qQPDwXDa+GsATcXA==",
                 "Sec-WebSocket-Version": "13", "Sec-WebSocket-Protocol": "iroh-relay-v2",
             ]
         ).encoded
-        let put = HTTPRequest("PUT", "/pkarr/x", ["Content-Length": "100"]).encoded
+        let put = HTTPRequest("PUT", "/pkarr/x", ["Host": "relay.test", "Content-Length": "100"]).encoded
         var bytes = [upgrade, upgrade, put, []].randomElement(using: &random) ?? []
         if Bool.random(using: &random), !bytes.isEmpty {
             bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)

@@ -154,7 +154,9 @@ final class RelayStage: Sendable {
     /// One HTTP request and everything that is answered.
     func ask(_ request: HTTPRequest, _ body: [UInt8] = []) async throws -> (HTTPResponse, [UInt8]) {
         let stream = try await connect()
-        try await stream.write(request.encoded + body)
+        var fields: HTTPFields = ["Host": "relay.test"]
+        for field in request.fields.all { fields.append(field.name, field.value) }
+        try await stream.write(HTTPRequest(request.method, request.target, fields).encoded + body)
         var bytes: [UInt8] = []
         while let more = try await stream.read(maxBytes: 1 << 16) { bytes += more }
         await stream.close()

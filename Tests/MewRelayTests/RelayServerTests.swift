@@ -261,6 +261,23 @@ struct RelayHTTPTests {
         }
     }
 
+    @Test("a request without a Host, or with two, could mean different things to two readers: it is refused")
+    func hosts() async throws {
+        try await RelayStage.run { stage in
+            for head in ["", "Host: a\r\nHost: a\r\n"] {
+                for target in ["/ping", "/relay"] {
+                    let stream = try await stage.connect()
+                    try await stream.write(Array("GET \(target) HTTP/1.1\r\n\(head)\r\n".utf8))
+                    var bytes: [UInt8] = []
+                    while let more = try await stream.read(maxBytes: 1 << 16) { bytes += more }
+                    await stream.close()
+                    #expect(String(decoding: bytes, as: UTF8.self).hasPrefix("HTTP/1.1 400 "))
+                }
+            }
+            #expect(await stage.server.metrics.violations == 4)
+        }
+    }
+
     @Test("a signed record is stored and served; a forged one, a foreign one and a large one are not")
     func records() async throws {
         try await RelayStage.run { stage in

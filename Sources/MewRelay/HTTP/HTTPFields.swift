@@ -26,6 +26,23 @@ package struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         all.filter { $0.name == name }.map(\.value)
     }
 
+    /// What `Content-Length` says (RFC 9110 §8.6: digits). Twice the same, or with a sign, is malformed: whoever stands between
+    /// might read another number (RFC 9112 §6.3).
+    package var contentLength: ContentLength {
+        let lengths = values("content-length")
+        guard let text = lengths.first else { return .absent }
+        guard lengths.count == 1, (1...9).contains(text.utf8.count), text.utf8.allSatisfy({ (48...57).contains($0) }),
+            let byteCount = Int(text)
+        else { return .malformed }
+        return .bytes(byteCount)
+    }
+
+    package enum ContentLength: Equatable, Sendable {
+        case absent, malformed
+        /// Below a thousand million: nothing that we read is nearly as large.
+        case bytes(Int)
+    }
+
     /// The comma-separated lists under `name`, joined (RFC 9110 §5.6.1); empty elements are left out.
     package func list(_ name: String) -> [String] {
         values(name).flatMap { $0.split(separator: ",") }.map(HTTPText.trimmed).filter { !$0.isEmpty }

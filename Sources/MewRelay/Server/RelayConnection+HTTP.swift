@@ -11,6 +11,7 @@ extension RelayConnection {
         case .malformed(let reason):
             respond(HTTPResponse(400), Array("\(reason)\n".utf8), .violation(reason))
         case .head(let request, let byteCount):
+            guard request.fields.values("host").count == 1 else { return hostless() }
             let rest = UnsafeMutableRawBufferPointer(rebasing: input[byteCount...])
             if request.path == "/relay" {
                 guard request.method == "GET" else { return notFound() }
@@ -64,6 +65,13 @@ extension RelayConnection {
         }
     }
 
+    /// RFC 9112 §3.2: "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request message that lacks a
+    /// Host header field and to any request message that contains more than one Host header field line".
+    private func hostless() {
+        let reason = "a request has one Host"
+        respond(HTTPResponse(400), Array("\(reason)\n".utf8), .violation(reason))
+    }
+
     private func notFound() {
         respond(HTTPResponse(404), Array("Not Found".utf8), .closed)
     }
@@ -87,13 +95,12 @@ enum HTTPBody {
     static func of(_ request: HTTPRequest, _ rest: UnsafeMutableRawBufferPointer, maxBytes: Int) -> HTTPBody {
         // RFC 9112 §6.3: a request with both could be read in two ways. We take no chunks at all.
         guard request.fields["transfer-encoding"] == nil else { return .refused(HTTPResponse(411)) }
-        let lengths = request.fields.values("content-length")
-        guard lengths.count <= 1 else { return .refused(HTTPResponse(400)) }
-        guard let text = lengths.first else { return .body([]) }
-        guard text.utf8.count <= 9, text.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int(text) else {
-            return .refused(HTTPResponse(400))
+        switch request.fields.contentLength {
+        case .malformed: return .refused(HTTPResponse(400))
+        case .absent: return .body([])
+        case .bytes(let length):
+            guard length <= maxBytes else { return .refused(HTTPResponse(413)) }
+            return rest.count < length ? .needMore : .body(Array(rest[..<length]))
         }
-        guard length <= maxBytes else { return .refused(HTTPResponse(413)) }
-        return rest.count < length ? .needMore : .body(Array(rest[..<length]))
     }
 }

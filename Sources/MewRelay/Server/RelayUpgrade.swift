@@ -22,6 +22,9 @@ struct RelayUpgrade {
         guard request.fields["upgrade"]?.lowercased() == "websocket" else {
             return .refused(HTTPResponse(400), reason: "no upgrade to websocket")
         }
+        // A body would be read as the first frames: whoever stands between may see one request where we see a connection.
+        guard request.fields["transfer-encoding"] == nil, [.absent, .bytes(0)].contains(request.fields.contentLength)
+        else { return .refused(HTTPResponse(400), reason: "an upgrade has no body") }
         guard let key = request.fields["sec-websocket-key"], !key.isEmpty else {
             return .refused(HTTPResponse(400), reason: "no Sec-WebSocket-Key")
         }
