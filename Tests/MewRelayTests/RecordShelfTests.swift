@@ -66,6 +66,45 @@ struct RecordShelfTests {
     }
 }
 
+@Suite("Nodes by age")
+struct AgeListTests {
+    private func node(_ number: UInt8) throws -> NodeID {
+        try #require(NodeID(bytes: [number] + [UInt8](repeating: 0, count: 31)))
+    }
+
+    @Test("whatever is taken out, the rest keeps its order")
+    func order() throws {
+        for removed in UInt8(1)...4 {
+            var list = AgeList()
+            for number in UInt8(1)...4 { list.append(try node(number)) }
+            list.remove(try node(removed))
+            list.remove(try node(9))
+            var seen: [NodeID] = []
+            while let oldest = list.oldest {
+                seen.append(oldest)
+                list.remove(oldest)
+            }
+            #expect(try seen == (UInt8(1)...4).filter { $0 != removed }.map(node))
+            #expect(list.count == 0)
+            list.append(try node(7))
+            #expect(try list.oldest == node(7))
+        }
+    }
+
+    @Test("it has as many links as nodes, however often they are stored again behind one that stays")
+    func links() throws {
+        var list = AgeList()
+        list.append(try node(0))
+        for round in 0..<100_000 {
+            let again = try node(UInt8(1 + round % 200))
+            list.remove(again)
+            list.append(again)
+        }
+        #expect(list.count == 201)
+        #expect(try list.oldest == node(0))
+    }
+}
+
 @Suite("Probes for address discovery")
 struct VersionNegotiationTests {
     private func answer(_ bytes: [UInt8]) -> [UInt8]? { bytes.withUnsafeBytes { VersionNegotiation.answer(to: $0) } }

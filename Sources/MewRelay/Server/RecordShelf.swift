@@ -9,8 +9,6 @@ struct RecordShelf {
         var record: SignedRecord
         var source: SourceBudget.Source
         var stored: Instant
-        /// Which of all stores this was; the lowest is the oldest.
-        var order: UInt64
     }
 
     enum Outcome: Equatable {
@@ -23,7 +21,7 @@ struct RecordShelf {
     private let lifetime: Duration
     private var entries: [NodeID: Entry] = [:]
     private var ages = AgeList()
-    private var countOfSource: [SourceBudget.Source: Int] = [:]
+    private var agesOfSource: [SourceBudget.Source: AgeList] = [:]
 
     /// Records of one source: a household's devices, and not a list that pushes out everybody else's.
     static let perSource = 256
@@ -42,10 +40,11 @@ struct RecordShelf {
             guard record == present.record || record.isNewer(than: present.record) else { return .kept }
             forget(record.node)
         }
-        if (countOfSource[source] ?? 0) >= Self.perSource, let oldest = oldest(of: source) { forget(oldest) }
+        if let own = agesOfSource[source], own.count >= Self.perSource, let oldest = own.oldest { forget(oldest) }
         if entries.count >= capacity, let oldest = ages.oldest { forget(oldest) }
-        entries[record.node] = Entry(record: record, source: source, stored: now, order: ages.append(record.node))
-        countOfSource[source, default: 0] += 1
+        entries[record.node] = Entry(record: record, source: source, stored: now)
+        ages.append(record.node)
+        agesOfSource[source, default: AgeList()].append(record.node)
         return .stored
     }
 
@@ -62,36 +61,36 @@ struct RecordShelf {
 
     private mutating func forget(_ node: NodeID) {
         guard let entry = entries.removeValue(forKey: node) else { return }
-        ages.remove(entry.order)
-        let left = (countOfSource[entry.source] ?? 1) - 1
-        countOfSource[entry.source] = left == 0 ? nil : left
-    }
-
-    /// Looks at all of them: only when a source stores more than its share.
-    private func oldest(of source: SourceBudget.Source) -> NodeID? {
-        entries.filter { $0.value.source == source }.min { $0.value.order < $1.value.order }?.key
+        ages.remove(node)
+        agesOfSource[entry.source]?.remove(node)
+        if agesOfSource[entry.source]?.count == 0 { agesOfSource[entry.source] = nil }
     }
 }
 
-/// Nodes in the order they were stored. Removing leaves a hole, and holes at the front are swept.
-private struct AgeList {
-    private var nodes: [NodeID?] = []
-    private var first = 0
-    private var firstOrder: UInt64 = 0
-
-    var oldest: NodeID? { first < nodes.count ? nodes[first] : nil }
-
-    mutating func append(_ node: NodeID) -> UInt64 {
-        nodes.append(node)
-        return firstOrder + UInt64(nodes.count - 1)
+/// Nodes in the order they were stored: a chain, so that it has no more links than nodes, whoever stores what how often, and
+/// each step takes the same time.
+struct AgeList {
+    private struct Link {
+        var older: NodeID?
+        var newer: NodeID?
     }
 
-    mutating func remove(_ order: UInt64) {
-        nodes[Int(order - firstOrder)] = nil
-        while first < nodes.count, nodes[first] == nil { first += 1 }
-        guard first > 1_024, first > nodes.count / 2 else { return }
-        nodes.removeSubrange(..<first)
-        firstOrder += UInt64(first)
-        first = 0
+    private var links: [NodeID: Link] = [:]
+    private(set) var oldest: NodeID?
+    private var newest: NodeID?
+
+    var count: Int { links.count }
+
+    /// - Parameter node: one that is not in the list.
+    mutating func append(_ node: NodeID) {
+        links[node] = Link(older: newest)
+        if let newest { links[newest]?.newer = node } else { oldest = node }
+        newest = node
+    }
+
+    mutating func remove(_ node: NodeID) {
+        guard let link = links.removeValue(forKey: node) else { return }
+        if let older = link.older { links[older]?.newer = link.newer } else { oldest = link.newer }
+        if let newer = link.newer { links[newer]?.older = link.older } else { newest = link.older }
     }
 }
