@@ -117,7 +117,9 @@ let testTargets: [Target] = [
         ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewSimNode"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewSim"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC"]),
-    tests("MewRelayTests", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewTestSupport", "CQuic"]),
+    tests(
+        "MewRelayTests",
+        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewSim", "MewTestSupport", "CQuic"]),
     tests(
         "MewLookupTests",
         ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewLookup", "MewSim", "MewTestSupport"]),

@@ -98,7 +98,7 @@ struct RelayQueueTests {
 
     @Test("a pair may have 64 packets waiting and no 65th, and another pair still has room")
     func pair() {
-        var queue = RelayQueue(RelayLimits())
+        var queue = RelayQueue(RelayLimits(), RelayBacklog())
         for _ in 0..<64 {
             #expect(queue.hasRoom(from: one, byteCount: 1))
             queue.append([1], from: one, packets: 1, now: start)
@@ -113,7 +113,7 @@ struct RelayQueueTests {
     func bytes() {
         var limits = RelayLimits()
         limits.queuedBytes = 10
-        var queue = RelayQueue(limits)
+        var queue = RelayQueue(limits, RelayBacklog())
         queue.append([UInt8](repeating: 0, count: 6), from: one, packets: 1, now: start)
         #expect(queue.hasRoom(from: two, byteCount: 4))
         #expect(!queue.hasRoom(from: two, byteCount: 5))
@@ -121,10 +121,12 @@ struct RelayQueueTests {
 
     @Test("a packet may wait 200 ms and not a moment longer; the oldest goes first")
     func age() {
-        var queue = RelayQueue(RelayLimits())
+        var queue = RelayQueue(RelayLimits(), RelayBacklog())
         queue.append([1], from: one, packets: 3, now: start)
         queue.append([2], from: two, packets: 1, now: at(.milliseconds(1)))
         #expect(queue.expire(now: at(.milliseconds(200))) == 0)
+        #expect(
+            queue.nextExpiry == at(.milliseconds(200) + .nanoseconds(1)), "looking earlier would be looking in vain")
         #expect(queue.expire(now: at(.milliseconds(200) + .nanoseconds(1))) == 3)
         #expect(drain(&queue) == [2])
         #expect(queue.isEmpty && queue.waitingBytes == 0)
@@ -132,7 +134,7 @@ struct RelayQueueTests {
 
     @Test("an answer overtakes packets, and order is kept among each")
     func order() {
-        var queue = RelayQueue(RelayLimits())
+        var queue = RelayQueue(RelayLimits(), RelayBacklog())
         queue.append([1], from: one, packets: 1, now: start)
         queue.append([2], from: two, packets: 1, now: start)
         let areTaken = [queue.answer([8]), queue.answer([9])]
@@ -142,7 +144,7 @@ struct RelayQueueTests {
 
     @Test("at least one frame is taken, and no more than the limit")
     func limit() {
-        var queue = RelayQueue(RelayLimits())
+        var queue = RelayQueue(RelayLimits(), RelayBacklog())
         for value in UInt8(1)...3 { queue.append([value, value, value], from: one, packets: 1, now: start) }
         #expect(drain(&queue, atMost: 1) == [1, 1, 1])
         #expect(drain(&queue, atMost: 6) == [2, 2, 2, 3, 3, 3])
@@ -150,7 +152,7 @@ struct RelayQueueTests {
 
     @Test("a frame that has begun to leave is gone from here")
     func partial() {
-        var queue = RelayQueue(RelayLimits())
+        var queue = RelayQueue(RelayLimits(), RelayBacklog())
         for value in UInt8(1)...3 { queue.append([value, value, value], from: one, packets: 1, now: start) }
         #expect(queue.consume(4) == 6)
         #expect(drain(&queue) == [3, 3, 3])
@@ -158,14 +160,54 @@ struct RelayQueueTests {
 
     @Test("whoever does not read its answers gets 256 and no more")
     func answers() {
-        var queue = RelayQueue(RelayLimits())
+        var queue = RelayQueue(RelayLimits(), RelayBacklog())
         let taken = (0...RelayQueue.maxAnswers).map { _ in queue.answer([0]) }
         #expect(taken == [Bool](repeating: true, count: RelayQueue.maxAnswers) + [false])
     }
 
+    @Test("what others make us tell a client has room for 64, and never takes the room of an answer")
+    func hints() {
+        var queue = RelayQueue(RelayLimits(), RelayBacklog())
+        for _ in 0..<10_000 { queue.hint([7]) }
+        let isTaken = queue.answer([8])
+        #expect(isTaken)
+        #expect(drain(&queue) == [UInt8](repeating: 7, count: RelayQueue.maxHints) + [8])
+    }
+
+    @Test("a packet of 64 KiB takes the room of 43, so that nobody fills the queue with few")
+    func weight() {
+        var queue = RelayQueue(RelayLimits(), RelayBacklog())
+        let large = [UInt8](repeating: 0, count: 65_000)
+        for _ in 0..<2 {
+            #expect(queue.hasRoom(from: one, byteCount: large.count))
+            queue.append(large, from: one, packets: 1, now: start)
+        }
+        #expect(!queue.hasRoom(from: one, byteCount: 1))
+        #expect(queue.hasRoom(from: two, byteCount: large.count))
+        _ = queue.expire(now: at(.seconds(1)))
+        #expect(queue.hasRoom(from: one, byteCount: 1))
+    }
+
+    @Test("all queues together have a bound in bytes, and give back what they held")
+    func backlog() {
+        var limits = RelayLimits()
+        limits.queuedBytesInAll = 10
+        let backlog = RelayBacklog()
+        var (first, second) = (RelayQueue(limits, backlog), RelayQueue(limits, backlog))
+        first.append([UInt8](repeating: 0, count: 6), from: one, packets: 1, now: start)
+        #expect(second.hasRoom(from: one, byteCount: 4))
+        #expect(!second.hasRoom(from: one, byteCount: 5))
+        second.append([1, 2, 3, 4], from: one, packets: 1, now: start)
+        #expect(backlog.bytes == 10)
+        first.removeAll()
+        #expect(second.hasRoom(from: one, byteCount: 6) && first.isEmpty)
+        #expect(drain(&second) == [1, 2, 3, 4])
+        #expect(backlog.bytes == 0)
+    }
+
     @Test("long use leaves no memory behind")
     func reuse() {
-        var queue = RelayQueue(RelayLimits())
+        var queue = RelayQueue(RelayLimits(), RelayBacklog())
         for round in 0..<10_000 {
             queue.append([UInt8(truncatingIfNeeded: round)], from: one, packets: 1, now: start)
             queue.append([UInt8(truncatingIfNeeded: round)], from: two, packets: 1, now: start)

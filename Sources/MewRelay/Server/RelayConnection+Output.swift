@@ -9,6 +9,13 @@ extension RelayConnection {
         send(WebSocketWriter.frame(.binary, frame.encoded))
     }
 
+    /// The same for what the peer can do without: nobody is cut off because of what others did.
+    func hint(_ frame: RelayFrame) {
+        guard socket.isOpen else { return }
+        queue.hint(WebSocketWriter.frame(.binary, frame.encoded))
+        hub.flushLater(self)
+    }
+
     /// Queues bytes of ours; they leave at the end of the turn.
     func send(_ bytes: [UInt8]) {
         guard socket.isOpen else { return }
@@ -36,8 +43,7 @@ extension RelayConnection {
     /// Hands the kernel what it takes.
     func flush() {
         guard socket.isOpen else { return }
-        let expired = queue.expire(now: hub.now)
-        hub.metrics.packetsExpired += expired
+        expire()
         while true {
             guard sendUnsent() else { return }
             guard !queue.isEmpty else { break }

@@ -46,7 +46,7 @@ final class RelayConnection {
     var bucket: TokenBucket?
     var saidRateLimited = false
     var ping: PingClock
-    let admissionDeadline: Instant
+    let accepted: Instant
     private var timer: LoopTimer?
     private var timerDeadline = Instant.distantFuture
     private var pauseTimer: LoopTimer?
@@ -66,9 +66,9 @@ final class RelayConnection {
         self.tls = tls
         self.hub = hub
         source = SourceBudget.Source(socket.peer)
-        queue = RelayQueue(hub.limits)
+        queue = RelayQueue(hub.limits, hub.backlog)
         ping = PingClock(now: hub.now, random: hub.entropy.uint64())
-        admissionDeadline = hub.now.advanced(by: hub.limits.admission)
+        accepted = hub.now
     }
 
     var node: NodeID? {
@@ -103,12 +103,17 @@ final class RelayConnection {
     // MARK: - Time
 
     private var deadline: Instant {
-        let stalled = blockedSince?.advanced(by: hub.limits.stall) ?? .distantFuture
         switch stage {
-        case .request, .admission: return admissionDeadline
-        case .serving: return min(ping.deadline, stalled)
+        case .request, .admission: return accepted.advanced(by: hub.limits.admission)
+        case .serving: return min(ping.deadline, blockedDeadline)
         case .closing(let until): return until
         }
+    }
+
+    /// What waits for a client that takes nothing is dropped when it is too old, and in the end the client with it.
+    private var blockedDeadline: Instant {
+        guard let blockedSince else { return .distantFuture }
+        return min(blockedSince.advanced(by: hub.limits.stall), queue.nextExpiry ?? .distantFuture)
     }
 
     /// Deadlines that move away need nothing: the timer looks again when it fires.
@@ -130,6 +135,7 @@ final class RelayConnection {
         case .request, .admission:
             hub.drop(self, .tooSlow)
         case .serving:
+            expire()
             if let blockedSince, blockedSince.advanced(by: hub.limits.stall) <= hub.now {
                 return hub.drop(self, .stalled)
             }
@@ -137,6 +143,11 @@ final class RelayConnection {
         case .closing:
             hub.drop(self, .closed)
         }
+    }
+
+    /// Forgets packets that have waited too long.
+    func expire() {
+        hub.metrics.packetsExpired += queue.expire(now: hub.now)
     }
 
     private func askWhetherAlive() {
@@ -167,6 +178,7 @@ final class RelayConnection {
         if let timer { hub.loop.cancel(timer) }
         if let pauseTimer { hub.loop.cancel(pauseTimer) }
         (timer, pauseTimer) = (nil, nil)
+        queue.removeAll()
         socket.close(aborting: aborting)
     }
 }

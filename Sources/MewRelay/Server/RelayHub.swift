@@ -20,10 +20,14 @@ final class RelayHub {
     var metrics = RelayMetrics()
     var records: RecordShelf
 
-    private(set) var connections: [ConnectionNumber: RelayConnection] = [:]
-    private var budget = SourceBudget()
+    /// What waits in all of them.
+    let backlog = RelayBacklog()
+    var connections: [ConnectionNumber: RelayConnection] = [:]
+    var budget = SourceBudget()
+    /// Those who have not proven a node ID, in the order they came.
+    var strangers: [ConnectionNumber] = []
     private var table: RelayTable
-    private var lastNumber: UInt64 = 0
+    var lastNumber: UInt64 = 0
     private var listeners: [any StreamListener] = []
     private var probes: [any DatagramSocket] = []
     private var toFlush: [RelayConnection] = []
@@ -94,32 +98,6 @@ final class RelayHub {
         return socket.localAddress
     }
 
-    /// Takes a connection, or refuses it at once.
-    func accept(_ socket: any StreamEnd, sealed: Bool) {
-        let source = SourceBudget.Source(socket.peer)
-        if let refusal = budget.enter(source, limits) {
-            metrics.refused += 1
-            diagnostics.record(ifWanted: .debug) {
-                Diagnostic(.debug, "relay", "connection_refused", "too many connections: \(refusal.rawValue)")
-            }
-            return socket.close(aborting: true)
-        }
-        metrics.accepted += 1
-        lastNumber += 1
-        do {
-            let tls = try sealed ? identity.map { identity throws(TLSFailure) in try TLSEngine(server: identity) } : nil
-            let number = ConnectionNumber(raw: lastNumber)
-            let connection = RelayConnection(number: number, socket: socket, tls: tls, hub: self)
-            try connection.start()
-            connections[number] = connection
-        } catch {
-            budget.leave(source, wasStranger: true)
-            socket.close(aborting: true)
-            diagnostics.record(
-                Diagnostic(.warning, "relay", "connection_failed", "a connection could not be taken: \(error)"))
-        }
-    }
-
     // MARK: - Leaving
 
     /// Why a connection ended; for the log and the metrics.
@@ -168,6 +146,7 @@ final class RelayHub {
         if case .closing = connection.stage {} else { leave(connection, cause) }
         connection.stage = .closing(until: now)
         budget.leave(connection.source, wasStranger: connection.isStranger)
+        if connection.isStranger { strangers.removeAll { $0 == connection.number } }
         connection.release(aborting: cause == .silent || cause == .stalled)
         guard connections.isEmpty else { return }
         emptied?.resume()
@@ -183,7 +162,7 @@ final class RelayHub {
         case .gone:
             for listener in audience {
                 guard let number = table.active(listener) else { continue }
-                connections[number]?.answer(.endpointGone(node))
+                connections[number]?.hint(.endpointGone(node))
             }
         }
     }
@@ -203,6 +182,7 @@ final class RelayHub {
         connection.stage = .serving(node)
         connection.isStranger = false
         budget.admit(connection.source)
+        strangers.removeAll { $0 == connection.number }
         metrics.admitted += 1
         connection.ping = PingClock(now: now, random: entropy.uint64())
         if let rate = limits.bytesPerSecond {
@@ -236,6 +216,7 @@ final class RelayHub {
             metrics.packetsUnknownReceiver += packets
             return true
         }
+        if receiver.blockedSince != nil { receiver.expire() }
         guard receiver.queue.hasRoom(from: sender.number, byteCount: byteCount) else {
             metrics.packetsQueueFull += packets
             return true
@@ -247,7 +228,9 @@ final class RelayHub {
         metrics.packetsForwarded += packets
         metrics.bytesForwarded += byteCount
         remember(receiverID, hears: sender)
-        if receiver.queue.waitingBytes >= Self.flushBytes, receiver.blockedSince == nil {
+        if receiver.blockedSince != nil {
+            receiver.rearm()
+        } else if receiver.queue.waitingBytes >= Self.flushBytes {
             receiver.flush()
         } else {
             flushLater(receiver)

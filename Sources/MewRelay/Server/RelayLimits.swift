@@ -11,6 +11,9 @@ package struct RelayLimits: Sendable {
     /// From the first byte to a node ID that is proven. The reference server gives 30 s to the upgrade alone; a real client
     /// needs two round trips.
     package var admission: Duration = .seconds(10)
+    /// When there is no room for another stranger, one that has been here for so long gives way. Those who hold places and prove
+    /// nothing keep real clients out only while they come faster than these leave.
+    package var admissionWhenFull: Duration = .seconds(2)
 
     /// How old a packet may get while it waits for its receiver (DESIGN §7): longer, and QUIC has sent it again.
     package var queueTime: Duration = .milliseconds(200)
@@ -18,6 +21,8 @@ package struct RelayLimits: Sendable {
     package var queuedPacketsPerPair = 64
     /// Bytes that wait for one receiver from all senders: 512 packets of full size.
     package var queuedBytes = 768 << 10
+    /// Bytes that wait for all receivers together: what 5 Gbit/s bring in the time that packets may wait.
+    package var queuedBytesInAll = 128 << 20
     /// How long a client may take nothing of what waits for it before it counts as gone. The reference server gives 2 s to a
     /// frame; a phone's radio may sleep longer than that.
     package var stall: Duration = .seconds(10)

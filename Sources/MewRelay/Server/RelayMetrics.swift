@@ -2,6 +2,7 @@
 package struct RelayMetrics: Equatable, Sendable {
     package var accepted = 0
     package var refused = 0
+    package var dismissed = 0
     package var admitted = 0
     package var denied = 0
     package var violations = 0
@@ -31,6 +32,7 @@ package struct RelayMetrics: Equatable, Sendable {
     private static let counters: [(String, String, @Sendable (RelayMetrics) -> Int)] = [
         ("connections_accepted_total", "connections that were taken", { $0.accepted }),
         ("connections_refused_total", "connections beyond a bound", { $0.refused }),
+        ("strangers_dismissed_total", "strangers that gave way to others", { $0.dismissed }),
         ("clients_admitted_total", "clients that proved a node ID and may use the relay", { $0.admitted }),
         ("clients_denied_total", "clients that may not, or proved nothing", { $0.denied }),
         ("violations_total", "connections ended because they broke the protocol", { $0.violations }),

@@ -1,27 +1,43 @@
 internal import MewBase
 
+/// What waits for all clients of a relay together.
+final class RelayBacklog {
+    fileprivate(set) var bytes = 0
+}
+
 /// What waits for one client: answers of ours before packets of others, packets no longer than they are worth waiting for.
 struct RelayQueue {
     private struct Item {
         let bytes: [UInt8]
         let sender: ConnectionNumber
         let packets: Int
+        /// Packets of usual size that it takes the room of.
+        let weight: Int
         let queued: Instant
     }
 
     private let limits: RelayLimits
+    private let backlog: RelayBacklog
     private var answers: [[UInt8]] = []
     /// Those before `head` have left.
     private var items: [Item?] = []
     private var head = 0
-    private var packetsOfSender: [ConnectionNumber: Int] = [:]
-    private(set) var waitingBytes = 0
+    private var weightOfSender: [ConnectionNumber: Int] = [:]
+    private(set) var waitingBytes = 0 {
+        didSet { backlog.bytes += waitingBytes - oldValue }
+    }
 
     /// Answers are ours, and few: who asks for more than this without reading them is not served.
     static let maxAnswers = 256
+    /// Hints are about others, who could send so many that no answer has room.
+    static let maxHints = 64
+    /// What a packet has that fits through the Internet. One that is larger counts as several, so that nobody takes the room of
+    /// all others with few.
+    static let packetBytes = 1_500
 
-    init(_ limits: RelayLimits) {
+    init(_ limits: RelayLimits, _ backlog: RelayBacklog) {
         self.limits = limits
+        self.backlog = backlog
     }
 
     var isEmpty: Bool { answers.isEmpty && head == items.count }
@@ -31,7 +47,13 @@ struct RelayQueue {
         guard isEmpty else { return }
         answers = []
         (items, head) = ([], 0)
-        packetsOfSender = [:]
+        weightOfSender = [:]
+    }
+
+    /// The client is gone.
+    mutating func removeAll() {
+        (answers, items, head, waitingBytes) = ([], [], 0, 0)
+        weightOfSender = [:]
     }
 
     /// False when the client reads nothing of what it asked for.
@@ -41,16 +63,25 @@ struct RelayQueue {
         return true
     }
 
+    /// What the client can do without, and did not ask for: dropped when it reads too slowly.
+    mutating func hint(_ bytes: [UInt8]) {
+        if answers.count < Self.maxHints { answers.append(bytes) }
+    }
+
+    /// When the packet that has waited longest is no longer worth it.
+    var nextExpiry: Instant? { first?.queued.advanced(by: limits.queueTime + .nanoseconds(1)) }
+
     /// True while a packet of this sender would be taken.
     func hasRoom(from sender: ConnectionNumber, byteCount: Int) -> Bool {
-        let waiting = packetsOfSender[sender] ?? 0
         // A batch is taken whole: as long as the pair is below its bound.
-        return waiting < limits.queuedPacketsPerPair && waitingBytes + byteCount <= limits.queuedBytes
+        return (weightOfSender[sender] ?? 0) < limits.queuedPacketsPerPair
+            && waitingBytes + byteCount <= limits.queuedBytes && backlog.bytes + byteCount <= limits.queuedBytesInAll
     }
 
     mutating func append(_ bytes: [UInt8], from sender: ConnectionNumber, packets: Int, now: Instant) {
-        items.append(Item(bytes: bytes, sender: sender, packets: packets, queued: now))
-        packetsOfSender[sender, default: 0] += packets
+        let weight = max(packets, bytes.count / Self.packetBytes)
+        items.append(Item(bytes: bytes, sender: sender, packets: packets, weight: weight, queued: now))
+        weightOfSender[sender, default: 0] += weight
         waitingBytes += bytes.count
     }
 
@@ -73,8 +104,8 @@ struct RelayQueue {
         items[head] = nil
         head += 1
         waitingBytes -= item.bytes.count
-        let left = (packetsOfSender[item.sender] ?? 0) - item.packets
-        packetsOfSender[item.sender] = left > 0 ? left : nil
+        let left = (weightOfSender[item.sender] ?? 0) - item.weight
+        weightOfSender[item.sender] = left > 0 ? left : nil
         if head == items.count {
             items.removeAll(keepingCapacity: true)
             head = 0
