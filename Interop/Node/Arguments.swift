@@ -1,5 +1,6 @@
 import Glibc
 import MewBase
+import MewLoop
 import MewWire
 
 struct ListenOptions: Sendable {
@@ -39,6 +40,13 @@ struct Arguments {
             }
         }
         return options
+    }
+
+    mutating func flooding(on loop: EventLoop) -> Flooding {
+        guard let url = next().flatMap({ try? RelayURL($0) }), let seconds = next().flatMap({ Int($0) }) else {
+            stop(2)
+        }
+        return Flooding(url: url, loop: loop, duration: .seconds(seconds))
     }
 
     mutating func holdOptions() -> HoldOptions {

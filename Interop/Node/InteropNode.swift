@@ -10,6 +10,8 @@ import MewWire
 ///     interop-node listen [--seed N] [--bind IP:PORT] [--refuse] [--relay URL]…
 ///     interop-node dial NODE-ID IP:PORT
 ///     interop-node hold NODE-ID [--relay URL]… [--addr IP:PORT]… --bytes N --ways relay,direct,…
+///     interop-node sink RELAY SECONDS
+///     interop-node source RELAY SECONDS NODE-ID
 ///
 /// One JSON object per line on stdout. Exits 0 when the scenario went as planned, 1 otherwise, 2 on bad arguments.
 @main
@@ -33,6 +35,15 @@ struct InteropNode {
             guard let node = arguments.next().flatMap({ try? NodeID(text: $0) }) else { stop(2) }
             let options = arguments.holdOptions()
             let passed = await loop.spawn { await hold(node, options, on: loop) }.value
+            stop(passed ? 0 : 1)
+        case "sink":
+            let flooding = arguments.flooding(on: loop)
+            let passed = await loop.spawn { await flooding.sink() }.value
+            stop(passed ? 0 : 1)
+        case "source":
+            let flooding = arguments.flooding(on: loop)
+            guard let node = arguments.next().flatMap({ try? NodeID(text: $0) }) else { stop(2) }
+            let passed = await loop.spawn { await flooding.source(to: node) }.value
             stop(passed ? 0 : 1)
         case .some, nil:
             stop(2)

@@ -21,7 +21,7 @@ static int tcp_socket(csys_address address) {
 /// Neither option can fail on a TCP socket of a kernel that is recent enough for the rest; without them it is only slower.
 static void tune(int fd) {
     set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, CSYS_TCP_UNSENT);
+    csys_tcp_wake_below(fd, CSYS_TCP_UNSENT);
 }
 
 static int listen_on(int fd, csys_address address) {

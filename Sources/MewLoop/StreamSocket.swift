@@ -60,6 +60,8 @@ package actor StreamSocket {
     private var writers: [Writer] = []
     private var writerNumber: UInt64 = 0
     private var finishes = false
+    /// Nil for a Unix socket, whose reader is on this machine.
+    private var unsent: UnsentBound?
 
     /// Read at once at most: by a reader of lines, and by one of bytes.
     private static let blockBytes = 16 << 10
@@ -73,6 +75,7 @@ package actor StreamSocket {
         var peer = csys_peer()
         let isKnown = csys_unix_peer(descriptor, &peer) == 0
         self.peer = isKnown ? PeerCredentials(process: peer.pid, user: peer.uid) : nil
+        unsent = isKnown ? nil : UnsentBound()
     }
 
     deinit {
@@ -205,9 +208,9 @@ package actor StreamSocket {
 
     private func pump() {
         while let writer = writers.first {
-            let count = writer.bytes.withUnsafeBytes {
-                csys_stream_write(descriptor, $0.baseAddress.map { $0 + writer.sent }, $0.count - writer.sent)
-            }
+            let left = writer.bytes.count - writer.sent
+            let count = writer.bytes.withUnsafeBytes { hand($0[writer.sent...]) }
+            if count < left { unsent?.reached(descriptor, now: loop.now) }
             if count == -Int64(EAGAIN) { break }
             guard count >= 0 else {
                 return failWriters(.system(SystemError(errno: Int32(-count), doing: "writing to a socket")))
@@ -218,6 +221,13 @@ package actor StreamSocket {
             writer.continuation?.resume(returning: .success(()))
         }
         settleWriters()
+    }
+
+    /// What the kernel took, or minus an errno value.
+    private func hand(_ bytes: Slice<UnsafeRawBufferPointer>) -> Int64 {
+        let bytes = UnsafeRawBufferPointer(rebasing: bytes)
+        let offered = min(bytes.count, unsent?.room(descriptor) ?? .max)
+        return offered > 0 ? csys_stream_write(descriptor, bytes.baseAddress, offered) : -Int64(EAGAIN)
     }
 
     private func settleWriters() {

@@ -14,6 +14,7 @@ package final class TCPSocket: StreamEnd {
     private var descriptor: Int32
     private var watch: DescriptorWatch?
     private var interest: Readiness = []
+    private var unsent = UnsentBound()
 
     init(owning descriptor: Int32, peer: SocketAddress, on loop: EventLoop) {
         self.descriptor = descriptor
@@ -52,7 +53,9 @@ package final class TCPSocket: StreamEnd {
 
     package func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite {
         guard descriptor >= 0 else { return .failed(SystemError(errno: EPIPE, doing: "writing to a connection")) }
-        let count = csys_stream_write(descriptor, bytes.baseAddress, bytes.count)
+        let offered = min(bytes.count, unsent.room(descriptor))
+        let count = offered > 0 ? csys_stream_write(descriptor, bytes.baseAddress, offered) : -Int64(EAGAIN)
+        if count < bytes.count { unsent.reached(descriptor, now: loop.now) }
         if count >= 0 { return .taken(Int(count)) }
         guard count != -Int64(EAGAIN) else { return .taken(0) }
         return .failed(SystemError(errno: Int32(-count), doing: "writing to a connection"))

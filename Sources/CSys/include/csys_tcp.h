@@ -10,8 +10,8 @@
 /// value.
 
 enum {
-    /// Bytes that the kernel holds unsent at most: what is written later (a pong) waits behind no more than this. 16 KiB is
-    /// one largest TLS record, or ten full packets.
+    /// Bytes that the kernel should hold unsent at most until the line is known: what is written later (a pong) waits behind
+    /// them. 16 KiB is one largest TLS record, or ten full packets.
     CSYS_TCP_UNSENT = 16384,
     /// Connections that wait in the kernel to be accepted; the kernel's own limit is usually lower.
     CSYS_TCP_BACKLOG = 1024,
@@ -31,6 +31,16 @@ int csys_tcp_error(int fd);
 
 /// Where the socket is bound, and who is at the other end; 0, or an errno value.
 int csys_tcp_local(int fd, csys_address *local);
+
+/// How many bytes of what was written have not been sent even once.
+int64_t csys_tcp_unsent(int fd);
+
+/// The newest rate at which the peer acknowledged data, in bytes per second; 0 when there is none yet.
+int64_t csys_tcp_delivery_rate(int fd);
+
+/// The socket becomes writable when fewer bytes than this are unsent; 0, or an errno value. It holds back no write that adds
+/// to a segment which waits already: such a one grows to 64 KiB.
+int csys_tcp_wake_below(int fd, int bytes);
 
 /// Has the next `close` reset the connection instead of handing over what is queued.
 void csys_tcp_abort_on_close(int fd);
