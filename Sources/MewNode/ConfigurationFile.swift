@@ -35,6 +35,9 @@ package struct ConfigurationFile: Hashable, Sendable {
         guard json.asObject != nil else { throw Malformed(description: "it is no JSON object") }
         relays = try Self.relays(json["relays"])
         relayToken = try Self.text(json["relay_token"], "relay_token")
+        if let relayToken, !RelayToken.isOne(relayToken) {
+            throw Malformed(description: "\"relay_token\" \(RelayToken.rule)")
+        }
         relayTrust = try Self.text(json["relay_trust"], "relay_trust")
     }
 

@@ -55,6 +55,22 @@ struct HTTPHeadTests {
         }
     }
 
+    @Test(
+        "no text that we write makes a head that its reader takes for another, or stops the program",
+        arguments: ["abc\n", "a\r\nx: y", "\0", "a\u{7f}b", "\u{1b}[2J", " blank ", "é", ""])
+    func written(_ text: String) throws {
+        let request = HTTPRequest("GET", "/a?b=\(text)", ["host": "a.test", "authorization": text, "x\(text)": "1"])
+        guard case .head(let read, let byteCount) = HTTPRequest.parse(request.encoded) else {
+            Issue.record("no head: \(request.encoded)")
+            return
+        }
+        #expect(byteCount == request.encoded.count)
+        #expect(read.path == "/a")
+        #expect(read.fields["host"] == "a.test")
+        #expect(read.fields.all.count <= 3)
+        #expect(read.fields["x"] == nil || text.isEmpty)
+    }
+
     @Test("a head of 8 KiB is read, one byte more is refused, and 64 fields are read, one more is not")
     func bounds() {
         func head(_ byteCount: Int) -> [UInt8] {

@@ -78,6 +78,22 @@ enum HTTPText {
         !bytes.isEmpty && bytes.allSatisfy { $0 > 0x20 && $0 < 0x7f }
     }
 
+    static func withoutControls(_ text: String) -> [UInt8] {
+        text.utf8.map { $0 < 0x20 || $0 == 0x7f ? 0x20 : $0 }
+    }
+
+    /// What stands between the method and the version of a request: visible ASCII, all else percent-encoded.
+    static func target(_ text: String) -> String {
+        guard !isVisible(Array(text.utf8)[...]) else { return text }
+        return text.utf8.reduce(into: "") { result, byte in
+            if byte > 0x20, byte < 0x7f {
+                result.unicodeScalars.append(UnicodeScalar(byte))
+            } else {
+                result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+    }
+
     static func trimmed(_ text: some StringProtocol) -> String {
         let bytes = Array(text.utf8)
         let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 9 }

@@ -70,16 +70,14 @@ package enum HTTPHead {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What we write ourselves is checked as well: a value of ours must not be able to add a field.
+    /// What we write ourselves is checked as well: no value of ours can add a field. Control characters become blanks, as RFC
+    /// 9110 §5.5 has readers do; a field without a proper name is left out.
     static func encode(_ start: String, _ fields: HTTPFields) -> [UInt8] {
-        var text = start + "\r\n"
-        for field in fields.all {
-            let value = Array(field.value.utf8)[...]
-            precondition(HTTPText.isToken(Array(field.name.utf8)[...]), "a field's name is a token")
-            precondition(HTTPText.isFieldValue(value), "a field's value holds no control characters")
-            text += "\(field.name): \(field.value)\r\n"
+        var bytes = HTTPText.withoutControls(start) + Array("\r\n".utf8)
+        for field in fields.all where HTTPText.isToken(Array(field.name.utf8)[...]) {
+            bytes += Array("\(field.name): ".utf8) + HTTPText.withoutControls(field.value) + Array("\r\n".utf8)
         }
-        return Array((text + "\r\n").utf8)
+        return bytes + Array("\r\n".utf8)
     }
 }
 

@@ -55,8 +55,5 @@ package struct HTTPRequest: Hashable, Sendable {
     }
 
     /// The bytes of the head.
-    package var encoded: [UInt8] {
-        precondition(HTTPText.isVisible(Array(target.utf8)[...]), "a target holds no blanks")
-        return HTTPHead.encode("\(method) \(target) HTTP/1.1", fields)
-    }
+    package var encoded: [UInt8] { HTTPHead.encode("\(method) \(HTTPText.target(target)) HTTP/1.1", fields) }
 }

@@ -11,6 +11,15 @@ enum Readers {
         }
     }
 
+    /// What a relay is shown, or wants to be shown.
+    static func relayToken(_ what: String) -> @Sendable (String) throws(UsageError) -> String {
+        { text throws(UsageError) in
+            // It is a secret, also when it is wrong: the message does not repeat it.
+            guard RelayToken.isOne(text) else { throw UsageError("\(what) \(RelayToken.rule)") }
+            return text
+        }
+    }
+
     static func integer(
         _ what: String, in range: ClosedRange<Int>
     ) -> @Sendable (String) throws(UsageError) -> Int {

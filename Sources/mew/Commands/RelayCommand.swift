@@ -22,7 +22,7 @@ extension Command {
     private static let deny = Option<NodeID>(
         "deny", "NODEID", "do not serve this node", read: Readers.nodeID("--deny"))
     private static let token = Option<String>(
-        "token", "TEXT", "serve only who shows a token", read: Readers.text("--token"))
+        "token", "TEXT", "serve only who shows a token", read: Readers.relayToken("--token"))
     private static let access = Option<String>(
         "access", "FILE", "more of these rules, one a line: allow NODEID, deny NODEID, token TEXT",
         read: Readers.text("--access"))

@@ -186,6 +186,13 @@ enum ErrorTable {
             .init(
                 "no such agent", .badInput,
                 "there is no built-in agent 'fish'; the only one is 'shell' (--agent shell). See 'mew help daemon'."),
+            .init(
+                "relay token that no relay can be shown", .badInput,
+                "--relay-token must have 1 to 1024 bytes, without blanks and control characters."),
+            .init(
+                "such a relay token in config.json", .badInput,
+                "cannot use {home}/config.json: \"relay_token\" must have 1 to 1024 bytes, without blanks and control "
+                    + "characters. Correct it, or move it away."),
         ])
 
     static let disks = Chapter(

@@ -154,6 +154,10 @@ struct ErrorTableTests {
             "port taken", other, "daemon", "--bind", daemon.address, values: ["address": daemon.address])
         try await play.expect("address of another machine", other, "daemon", "--bind", "192.0.2.1:4433")
         try await play.expect("no such agent", other, "daemon", "--agent", "fish")
+        try await play.expect("relay token that no relay can be shown", other, "daemon", "--relay-token", "abc\n")
+        let careless = RealMachine()
+        try careless.write(Array("{\"relay_token\": \"abc\\n\"}".utf8), to: "config.json")
+        try await play.expect("such a relay token in config.json", careless, "daemon")
         try await play.expect(
             "state directory in use", daemon.machine, "daemon", values: ["process": "\(daemon.process.number)"])
         await daemon.stop()

@@ -34,15 +34,7 @@ struct LookupProcessTests {
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: 4_096)
         let count = read(file, &bytes, bytes.count)
-        try write(Array(bytes.prefix(max(0, count))), to: name, of: to)
-    }
-
-    private static func write(_ bytes: [UInt8], to name: String, of machine: RealMachine) throws {
-        mkdir(machine.home, 0o700)
-        let file = open("\(machine.home)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        try #require(file >= 0)
-        defer { close(file) }
-        try #require(Glibc.write(file, bytes, bytes.count) == bytes.count)
+        try to.write(Array(bytes.prefix(max(0, count))), to: name)
     }
 
     @Test("the node ID and a relay are enough; and the other relay when the first one is killed")
@@ -66,7 +58,7 @@ struct LookupProcessTests {
 
         // The same from config.json, and with nothing at all.
         let urls = [one.url, two.url].map { "\"\($0)\"" }.joined(separator: ",")
-        try Self.write(Array("{\"relays\":[\(urls)]}".utf8), to: "config.json", of: stranger)
+        try stranger.write(Array("{\"relays\":[\(urls)]}".utf8), to: "config.json")
         let third = try await stranger.run("ping", daemon.node, "-c", "1")
         #expect(third.exit == 0, "\(third.err)")
         let fourth = try await Self.blank(like: laptop).run("ping", daemon.node, "-c", "1")
@@ -104,7 +96,7 @@ struct LookupProcessTests {
         ])
     func badConfiguration(_ text: String, _ reason: String) async throws {
         let machine = RealMachine()
-        try Self.write(Array(text.utf8), to: "config.json", of: machine)
+        try machine.write(Array(text.utf8), to: "config.json")
         for command in [["ls"], ["daemon", "--bind", "127.0.0.1:0"]] {
             let result = try await machine.run(command)
             #expect(result.exit == 2, "\(command): \(result.out)")

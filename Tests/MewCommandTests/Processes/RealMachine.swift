@@ -38,6 +38,15 @@ struct RealMachine: Sendable {
         RealMachine(home: home, prefix: prefix + more, scratch: scratch)
     }
 
+    /// Puts a file into the state directory, which is made when there is none.
+    func write(_ bytes: [UInt8], to name: String) throws {
+        mkdir(home, 0o700)
+        let file = open("\(home)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        try #require(file >= 0)
+        defer { close(file) }
+        try #require(Glibc.write(file, bytes, bytes.count) == bytes.count)
+    }
+
     func start(_ words: [String]) throws -> RealProcess {
         let home = words.contains("--home") ? [] : ["--home", self.home]
         return try RealProcess(
