@@ -25,7 +25,8 @@ struct RealRelay: Sendable {
 
     /// What it counts under this name.
     func count(_ name: String) async throws -> Int {
-        let request = #"exec 3<>/dev/tcp/\#(host)/\#(port); printf 'GET /metrics HTTP/1.1\r\n\r\n' >&3; cat <&3"#
+        let request =
+            #"exec 3<>/dev/tcp/\#(host)/\#(port); printf 'GET /metrics HTTP/1.1\r\nHost: relay\r\n\r\n' >&3; cat <&3"#
         let shell = try RealProcess(prefix + ["bash", "-ec", request])
         #expect(await shell.exit == 0, "\(shell.err.text)")
         let line = shell.out.lines.first { $0.hasPrefix("mew_relay_\(name) ") }
