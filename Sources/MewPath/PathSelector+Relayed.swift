@@ -20,23 +20,16 @@ extension PathSelector {
         return unanswered(on: number, sample, since: since, now)
     }
 
-    /// The peer does not answer. First the relay is asked; when it is there, another one has its turn, once.
+    /// The peer does not answer. First the relay is asked whether it is there, and the peer through every relay; it is followed
+    /// to where it answers. When it answers nowhere, another relay has its turn, once.
     private mutating func unanswered(on number: RelayNumber, _ sample: PathSample, since: Instant, _ now: Instant)
         -> [Step]
     {
-        guard var silence else { return probeDue(now) }
+        if let way = followed(from: number, now) { return [.use(way)] }
+        var steps = asked(number, sample, since: since, now)
+        guard var silence, let sought = silence.sought else { return steps + probeDue(now) }
         defer { self.silence = silence }
-        let doubt = since.advanced(by: max(Self.shortestDoubt, sample.probeTimeout * 2))
-        guard doubt <= now else {
-            lookBy(doubt)
-            return probeDue(now)
-        }
-        var steps: [Step] = []
-        if !silence.hasAsked {
-            silence.hasAsked = true
-            steps = [.ask(number)]
-        }
-        let turn = since.advanced(by: turnTime(sample))
+        let turn = max(since.advanced(by: turnTime(sample)), sought.advanced(by: Self.answerTime))
         guard turn <= now else {
             lookBy(turn)
             return steps + probeDue(now)
@@ -49,13 +42,55 @@ extension PathSelector {
             return steps + probeDue(now)
         }
         silence.hasTurned = true
-        silence.hasAsked = false
-        return steps + [.use(.relay(other))]
+        silence.moved()
+        steps.append(.use(.relay(other)))
+        return steps
     }
 
+    /// The peer is sought after half a second when nothing came by this relay yet, otherwise when the relay is doubted.
+    private mutating func asked(_ number: RelayNumber, _ sample: PathSample, since: Instant, _ now: Instant) -> [Step] {
+        guard var silence else { return [] }
+        defer { self.silence = silence }
+        var steps: [Step] = []
+        let doubt = since.advanced(by: max(Self.shortestDoubt, sample.probeTimeout * 2))
+        if doubt > now { lookBy(doubt) }
+        if !silence.hasAsked, doubt <= now {
+            silence.hasAsked = true
+            steps.append(.ask(number))
+        }
+        let search = hasAnswered(sample) ? doubt : since.advanced(by: Self.shortestDoubt)
+        if search > now { lookBy(search) }
+        if silence.sought == nil, search <= now {
+            silence.sought = now
+            steps.append(.seek)
+        }
+        return steps
+    }
+
+    /// Where the peer has answered while it is silent here. When that is here, what is under way is lost and the library waits
+    /// for long: a new path, with nothing remembered, once.
+    private mutating func followed(from number: RelayNumber, _ now: Instant) -> PathWay? {
+        guard var silence, let first = silence.firstFound else { return nil }
+        let due = first.advanced(by: Self.foundGrace)
+        guard due <= now else {
+            lookBy(due)
+            return nil
+        }
+        defer { self.silence = silence }
+        if silence.found.contains(number) {
+            guard !silence.hasRenewed else { return nil }
+            silence.hasRenewed = true
+            return .relay(number)
+        }
+        guard let other = relays.ranked(now: now).first(where: silence.found.contains) else { return nil }
+        silence.moved()
+        return .relay(other)
+    }
+
+    private func hasAnswered(_ sample: PathSample) -> Bool { sample.lastAcknowledged > sample.since }
+
     private func turnTime(_ sample: PathSample) -> Duration {
-        let hasAnswered = sample.lastAcknowledged > sample.since
-        return max(hasAnswered ? Self.shortestTurn : Self.lateTurn, sample.probeTimeout * 4)
+        max(hasAnswered(sample) ? Self.shortestTurn : Self.lateTurn, sample.probeTimeout * 4)
     }
 
     /// The relay that carries the connection does not forward any more.
@@ -66,5 +101,12 @@ extension PathSelector {
         }
         guard !knowsOfLoss else { return probeDue(now) }
         return search(now)
+    }
+}
+
+extension PathSelector.Silence {
+    /// To another relay: there everything is asked again.
+    fileprivate mutating func moved() {
+        (hasAsked, hasRenewed, sought, found, firstFound) = (false, false, nil, [], nil)
     }
 }

@@ -32,6 +32,8 @@ package struct PathSelector: Sendable {
         case learnt([SocketAddress])
         /// A handshake with the peer went through there.
         case proven(SocketAddress)
+        /// The peer has answered a path message through this relay.
+        case found(RelayNumber)
     }
 
     package enum Step: Hashable, Sendable {
@@ -44,6 +46,8 @@ package struct PathSelector: Sendable {
         case ask(RelayNumber)
         /// Nobody waits for the end of a back-off.
         case retryRelays
+        /// Asks the peer itself through every relay whether it is there; `found` tells where it answers.
+        case seek
     }
 
     package struct ProbeNumber: Hashable, Sendable {
@@ -61,6 +65,13 @@ package struct PathSelector: Sendable {
         var hasAsked = false
         var hasProbed = false
         var hasTurned = false
+        /// When the peer was asked for through every relay.
+        var sought: Instant?
+        /// Where it has answered since then, and when for the first time.
+        var found: Set<RelayNumber> = []
+        var firstFound: Instant?
+        /// The way was made anew because the peer is there.
+        var hasRenewed = false
     }
 
     var candidates: CandidateList
@@ -96,6 +107,8 @@ package struct PathSelector: Sendable {
         self.unroutable = unroutable
     }
 
+    package func isConnected(_ relay: RelayNumber) -> Bool { relays.isConnected(relay) }
+
     var isProbing: Bool { probe != nil }
 
     func isProbing(_ address: SocketAddress) -> Bool { probe?.addresses.contains(address) ?? false }
@@ -121,6 +134,12 @@ package struct PathSelector: Sendable {
     /// The same for a relay through which the peer has not answered yet since we came to it from a silent address: there it
     /// is more probably the peer itself that is silent.
     static let lateTurn: Duration = .seconds(8)
+    /// What the peer and a relay may take to answer before another relay has its turn. From when they were asked: a machine that
+    /// slept hears of the silence of hours before it has heard anybody.
+    static let answerTime: Duration = .seconds(1)
+    /// Between the answers of a peer through two relays there may be so much. Without one through the relay in use until then,
+    /// the peer is not there.
+    static let foundGrace: Duration = .milliseconds(500)
     /// How long a relay in use is left as it is, whatever the peer calls: a new path there has to be heard first.
     static let renewalSpacing: Duration = .seconds(1)
     /// To see what became of a step; the connection stays so long on each way at least.
@@ -173,13 +192,23 @@ package struct PathSelector: Sendable {
             candidates.learn(call.candidates, keeping: sample.way?.address, now: now)
             candidates.hurry(now: now)
             if call.isUnheard { unheard = call }
+            if case .relay(let number)? = call.cameBy { found(number, now) }
         case .learnt(let addresses):
             candidates.learn(addresses, keeping: sample.way?.address, now: now)
         case .proven(let address):
             candidates.learn([address], keeping: sample.way?.address, now: now)
             candidates.acquit(address)
             candidates.hurry(now: now)
+        case .found(let number): found(number, now)
         }
+    }
+
+    /// Says something only when the peer is silent where we are: it has other relays than we have.
+    private mutating func found(_ number: RelayNumber, _ now: Instant) {
+        guard var silence, silence.sought != nil else { return }
+        silence.found.insert(number)
+        silence.firstFound = silence.firstFound ?? now
+        self.silence = silence
     }
 
     private mutating func probed(

@@ -54,6 +54,8 @@ package enum PathNotice: Hashable, Sendable {
     case confirmed
     /// Something is under way.
     case sent
+    /// The peer has answered a path message there.
+    case answered(Route)
     /// A check is over: by which route the peer answered, nil when it did not.
     case probed(CorePath, answeredBy: Route?)
 }

@@ -46,7 +46,9 @@ extension ConnectionDriver {
 
     private func answered(_ question: PathTalk.Question, by route: Route, now: Instant) {
         switch question {
-        case .probe: talk?.announcements.answered(route)
+        case .probe:
+            talk?.announcements.answered(route)
+            onPath?(.answered(route))
         case .call: talk?.schedule.answered(now: now)
         }
         touched()

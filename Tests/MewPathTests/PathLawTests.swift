@@ -20,6 +20,8 @@ private struct PathWorld {
     var relayAnswers = [true, true]
     var probe: (number: PathSelector.ProbeNumber, addresses: [SocketAddress], ends: Instant)?
     var asked: [RelayNumber: Instant] = [:]
+    /// When the peer was last asked for through every relay.
+    var sought: Instant?
     var returns: [RelayNumber: Instant] = [:]
     var lastAcknowledged: Instant
     var unansweredSince: Instant?
@@ -69,6 +71,7 @@ private struct PathWorld {
                 if unansweredSince != nil { unansweredSince = now }
             case .ask(let number): asked[number] = now
             case .retryRelays: break
+            case .seek: sought = now
             }
         }
     }
@@ -117,6 +120,11 @@ private struct PathWorld {
         for (number, time) in returns where time <= now {
             returns[number] = nil
             perform(take(.relayChanged(number, connectedSince: now)))
+        }
+        guard let sought, sought.duration(to: now) >= Self.relayRoundTrip else { return }
+        self.sought = nil
+        for number in [0, 1].map(RelayNumber.init) where works(.relay(number)) && selector.isConnected(number) {
+            perform(take(.found(number)))
         }
     }
 
@@ -224,6 +232,22 @@ struct PathLawTests {
             for _ in 0..<150 { world.tick(sending: true) }
             #expect(world.way == .relay(RelayNumber(1)), "seed \(seed)")
             #expect(world.changes == 1, "seed \(seed)")
+        }
+    }
+
+    @Test("a peer that is at one relay only is followed there within 3 s, whichever relay it is")
+    func peerIsElsewhere() {
+        for seed in 0..<20 as Range<UInt64> {
+            var world = PathWorld(seed: seed)
+            world.worksDirect = [false, false]
+            for _ in 0..<(50 + seed) { world.tick(sending: true) }
+            for place in [1, 0, 1] {
+                world.changes = 0
+                world.relayAnswers = [place == 0, place == 1]
+                for _ in 0..<150 { world.tick(sending: true) }
+                #expect(world.way == .relay(RelayNumber(place)), "seed \(seed)")
+                #expect(world.changes == 1, "seed \(seed)")
+            }
         }
     }
 

@@ -333,13 +333,15 @@ struct StandbyTests {
         #expect(stage.look(61_000).used == home)
     }
 
-    @Test("a relay is asked whether it is there when nothing was acknowledged for half a second, once")
+    @Test(
+        "when nothing was acknowledged for half a second, the relay is asked whether it is there, and the peer everywhere, once"
+    )
     func asksRelay() {
         var stage = Stage(home, addresses: [])
         stage.silent(since: 0)
         #expect(stage.look(499).isEmpty)
         #expect(stage.selector.nextLook == Stage.at(500))
-        #expect(stage.look(500) == [.ask(Stage.home)])
+        #expect(stage.look(500) == [.ask(Stage.home), .seek])
         #expect(stage.look(1_000).isEmpty)
     }
 
@@ -361,9 +363,54 @@ struct StandbyTests {
         stage.silent(since: 0)
         #expect(stage.look(1_000) == [.use(home)])
         stage.moved(to: home, 1_000)
-        #expect(stage.look(1_500) == [.ask(Stage.home)])
+        #expect(stage.look(1_500) == [.ask(Stage.home), .seek])
         #expect(stage.look(8_999).isEmpty)
         #expect(stage.look(9_000) == [.use(standby)])
+    }
+
+    @Test("a peer that answers through another relay, and not through ours, is followed there")
+    func follows() {
+        var stage = Stage(home, addresses: [], relays: 3, connected: 3)
+        stage.silent(since: 0)
+        #expect(stage.look(500).last == .seek)
+        #expect(stage.take(.found(RelayNumber(2)), 600).isEmpty)
+        #expect(stage.look(1_099).isEmpty)
+        #expect(stage.look(1_100) == [.use(.relay(RelayNumber(2)))])
+        stage.moved(to: .relay(RelayNumber(2)), 1_100)
+        #expect(stage.look(1_600).last == .seek)
+        #expect(stage.take(.found(Stage.standby), 1_700).isEmpty)
+        #expect(stage.look(2_200) == [.use(standby)])
+    }
+
+    @Test("a peer that answers through our relay too stays there, on a path that is made anew once")
+    func staysAndRenews() {
+        var stage = Stage(home, addresses: [])
+        stage.silent(since: 0)
+        _ = stage.look(500)
+        _ = stage.take(.found(Stage.standby), 600)
+        _ = stage.take(.found(Stage.home), 1_000)
+        #expect(stage.look(1_100) == [.use(home)])
+        stage.moved(to: home, 1_100)
+        for time in stride(from: Int64(1_500), to: 9_000, by: 500) { #expect(stage.look(time).used == nil) }
+    }
+
+    @Test("answers that are not to our question move nothing")
+    func oldAnswers() {
+        var stage = Stage(home, addresses: [])
+        stage.silent(since: 0)
+        #expect(stage.take(.found(Stage.standby), 400).isEmpty)
+        #expect(stage.look(500).last == .seek)
+        #expect(stage.look(2_000).used == nil)
+    }
+
+    @Test("a machine that slept asks first: the time it slept is no silence of its peer")
+    func slept() {
+        var stage = Stage(home, addresses: [])
+        stage.sample.lastAcknowledged = Stage.at(1)
+        stage.silent(since: 1)
+        #expect(stage.look(60_000) == [.ask(Stage.home), .seek])
+        #expect(stage.look(60_999).isEmpty)
+        #expect(stage.look(61_000) == [.use(standby)])
     }
 
     @Test("the only relay that came back while something was under way is used anew at once")

@@ -111,6 +111,7 @@ actor PathKeeper {
     private func noticed(_ notice: PathNotice) {
         switch notice {
         case .confirmed, .sent: look()
+        case .answered(let route): if case .relay(let number)? = way(of: route) { take(.found(number)) }
         case .probed(let path, let route):
             guard let number = probes.removeValue(forKey: path) else { return look() }
             var address: SocketAddress?
@@ -177,6 +178,7 @@ actor PathKeeper {
             case .use(let way): use(way)
             case .ask(let number): legs[number.index].joined.leg.assumeIsolated { $0.ask() }
             case .retryRelays: for leg in legs { leg.joined.leg.assumeIsolated { $0.retryNow() } }
+            case .seek: seek()
             }
         }
         rearm()
@@ -210,6 +212,16 @@ actor PathKeeper {
         } catch {
             // The selector sees that nothing has changed and says it again.
             report("path_refused", "a connection cannot move to \(words(way)): \(error)")
+        }
+    }
+
+    /// Through a leg that is not there yet the peer is asked as soon as it is.
+    private func seek() {
+        for (index, leg) in legs.enumerated() where selector.isConnected(RelayNumber(index)) {
+            let route = leg.joined.leg.assumeIsolated { [peer] in
+                Route.carried(leg.joined.carrier, peer: $0.number(of: peer))
+            }
+            connection.assumeIsolated { $0.announce(route) }
         }
     }
 
