@@ -35,7 +35,7 @@ extension PathSelector {
     ) -> [Step] {
         let call = unheard
         unheard = nil
-        guard let relay = called(by: call) ?? relays.best(now: now) else { return search(now) }
+        guard let relay = called(by: call, now: now) ?? relays.best(now: now) else { return search(now) }
         if sample.since.duration(to: now) >= Self.acquittal { candidates.acquit(address) }
         candidates.failed(address, objection, now: now)
         // It may be that only the peer has moved, or that a new path to it helps: the first time, it is asked soon.
@@ -45,10 +45,12 @@ extension PathSelector {
         return [.use(.relay(relay))]
     }
 
-    /// The relay through which the peer has called.
-    func called(by call: PathCall?) -> RelayNumber? {
+    /// The relay through which the peer has called. Not one that has just come back while another one works: the peer calls
+    /// by all its ways, and the first copy may come by any.
+    func called(by call: PathCall?, now: Instant) -> RelayNumber? {
         guard case .relay(let number)? = call?.cameBy, relays.isConnected(number) else { return nil }
-        return number
+        guard relays.isOnProbation(number, now: now), let best = relays.best(now: now) else { return number }
+        return relays.isOnProbation(best, now: now) ? number : nil
     }
 
     /// No relay forwards: all addresses are asked, and the relays are tried again.

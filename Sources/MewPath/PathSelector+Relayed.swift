@@ -9,15 +9,36 @@ extension PathSelector {
         }
         if let call = unheard {
             unheard = nil
-            let better = called(by: call) ?? number
-            // Soon after a move it tells of the way before. And each move costs one of the few connection IDs that a peer gives.
-            let isNews = sample.since.duration(to: now) >= max(Self.renewalSpacing, sample.probeTimeout * 2)
-            if better != number || isNews { return [.use(.relay(better))] }
+            if let better = answer(to: call, on: number, sample, now) { return [.use(.relay(better))] }
         }
+        if let home = newHome(instead: number, sample, now) { return [.use(.relay(home))] }
         guard let since = sample.unansweredSince else { return probeDue(now) }
         // What was sent while it was away is lost, and the library has begun to wait for long.
         if connectedSince > since { return [.use(.relay(number))] }
         return unanswered(on: number, sample, since: since, now)
+    }
+
+    /// Which relay a peer that does not hear us here is answered through.
+    private mutating func answer(to call: PathCall, on number: RelayNumber, _ sample: PathSample, _ now: Instant)
+        -> RelayNumber?
+    {
+        if let better = called(by: call, now: now), better != number { return better }
+        // Soon after a move it tells of the way before. And each move costs one of the few connection IDs that a peer gives.
+        let isNews = sample.since.duration(to: now) >= max(Self.renewalSpacing, sample.probeTimeout * 2)
+        guard isNews else { return nil }
+        guard let other = call.cameBy?.relay, other != number, relays.isConnected(other) else { return number }
+        // It was not followed the last time, because that relay has just come back; but here it does not hear us at all.
+        if let passedOver, passedOver.relay == other, passedOver.at.duration(to: now) < RelayList.probation {
+            return other
+        }
+        passedOver = (other, now)
+        return number
+    }
+
+    /// The peer is at other relays now and will leave this one (DESIGN §7): the connection goes first.
+    private func newHome(instead number: RelayNumber, _ sample: PathSample, _ now: Instant) -> RelayNumber? {
+        guard !relays.isAdvertised(number), sample.since.duration(to: now) >= Self.renewalSpacing else { return nil }
+        return relays.ranked(now: now).first { relays.isAdvertised($0) && !relays.isOnProbation($0, now: now) }
     }
 
     /// The peer does not answer. First the relay is asked whether it is there, and the peer through every relay; it is followed
@@ -61,7 +82,7 @@ extension PathSelector {
         let search = hasAnswered(sample) ? doubt : since.advanced(by: Self.shortestDoubt)
         if search > now { lookBy(search) }
         if silence.sought == nil, search <= now {
-            silence.sought = now
+            (silence.sought, silence.hasSought) = (now, true)
             steps.append(.seek)
         }
         return steps
@@ -95,7 +116,7 @@ extension PathSelector {
 
     /// The relay that carries the connection does not forward any more.
     mutating func relayAway(_ number: RelayNumber?, _ now: Instant) -> [Step] {
-        if let other = called(by: unheard) ?? relays.best(except: number, now: now) {
+        if let other = called(by: unheard, now: now) ?? relays.best(except: number, now: now) {
             unheard = nil
             return [.use(.relay(other))]
         }

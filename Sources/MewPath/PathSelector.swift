@@ -30,6 +30,8 @@ package struct PathSelector: Sendable {
         case called(PathCall)
         /// The peer has told where it can be reached.
         case learnt([SocketAddress])
+        /// The peer has told at which relays it is, home first.
+        case advertised([RelayNumber])
         /// A handshake with the peer went through there.
         case proven(SocketAddress)
         /// The peer has answered a path message through this relay.
@@ -67,6 +69,8 @@ package struct PathSelector: Sendable {
         var hasTurned = false
         /// When the peer was asked for through every relay.
         var sought: Instant?
+        /// It was sought, here or at a relay before.
+        var hasSought = false
         /// Where it has answered since then, and when for the first time.
         var found: Set<RelayNumber> = []
         var firstFound: Instant?
@@ -88,6 +92,8 @@ package struct PathSelector: Sendable {
     /// All addresses are to be asked, although one may carry the connection.
     private var asksAll = false
     var renewed: (address: SocketAddress, at: Instant)?
+    /// A relay through which the peer has called and was not followed.
+    var passedOver: (relay: RelayNumber, at: Instant)?
     /// No probe before: the last move has to take effect.
     private var settlesAt = Instant.zero
     /// The loss of the last relay has been dealt with.
@@ -176,6 +182,9 @@ package struct PathSelector: Sendable {
     /// Another relay by which the peer can be reached; nil when there is no room for it.
     package mutating func addRelay(_ url: String) -> RelayNumber? { relays.add(url) }
 
+    /// To which relays legs are kept; its owner opens and closes them after each event.
+    package var legs: [RelayNumber] { relays.held }
+
     private mutating func learn(_ input: Input, _ sample: PathSample, _ now: Instant) {
         switch input {
         case .probed(let number, let address): probed(number, address, sample, now)
@@ -195,6 +204,7 @@ package struct PathSelector: Sendable {
             if case .relay(let number)? = call.cameBy { found(number, now) }
         case .learnt(let addresses):
             candidates.learn(addresses, keeping: sample.way?.address, now: now)
+        case .advertised(let numbers): relays.advertise(numbers)
         case .proven(let address):
             candidates.learn([address], keeping: sample.way?.address, now: now)
             candidates.acquit(address)
@@ -226,12 +236,21 @@ package struct PathSelector: Sendable {
     // MARK: - Decisions
 
     private mutating func decide(_ sample: PathSample, _ now: Instant) -> [Step] {
-        guard sample.canMove else {
-            nextLook = .distantFuture
-            return []
-        }
-        noteSilence(sample)
         nextLook = .distantFuture
+        let steps = sample.canMove ? decided(sample, now) : []
+        keepLegs(sample, steps, now)
+        return steps
+    }
+
+    private mutating func keepLegs(_ sample: PathSample, _ steps: [Step], _ now: Instant) {
+        let used = steps.lazy.compactMap(\.relay).first ?? sample.way?.relay
+        let isLost = sample.way?.address == nil && used.map { relays.isConnected($0) } != true
+        relays.hold(used, everywhere: isLost || silence?.hasSought == true, now: now)
+        if let next = relays.nextReplacement(now: now) { lookBy(next) }
+    }
+
+    private mutating func decided(_ sample: PathSample, _ now: Instant) -> [Step] {
+        noteSilence(sample)
         var steps: [Step] = []
         if asksRelays {
             asksRelays = false
@@ -290,10 +309,20 @@ extension PathWay {
     package var address: SocketAddress? {
         if case .direct(let address) = self { address } else { nil }
     }
+
+    /// Nil for an address.
+    var relay: RelayNumber? {
+        if case .relay(let number) = self { number } else { nil }
+    }
 }
 
 extension PathSelector.Step {
     fileprivate var movesNow: Bool {
         if case .use = self { true } else { false }
+    }
+
+    /// Which relay carries the connection from then on.
+    fileprivate var relay: RelayNumber? {
+        if case .use(let way) = self { way.relay } else { nil }
     }
 }

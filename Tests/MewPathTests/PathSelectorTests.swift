@@ -450,11 +450,67 @@ struct StandbyTests {
         #expect(stage.take(.called(call), 6_000).used == home)
     }
 
-    @Test("relays beyond six are not used")
+    @Test("two legs are kept: to the relay in use and to the next; all while the peer is sought, and until it answers")
+    func legs() {
+        var stage = Stage(home, addresses: [], relays: 4, connected: 2)
+        _ = stage.look(0)
+        #expect(stage.selector.legs == [Stage.home, Stage.standby])
+        stage.silent(since: 0)
+        _ = stage.look(500)
+        #expect(stage.selector.legs.count == 4)
+        stage.sample.unansweredSince = nil
+        _ = stage.look(600)
+        #expect(stage.selector.legs == [Stage.home, Stage.standby])
+    }
+
+    @Test("a standby that does not forward for 5 s gives its place to another one, not a millisecond earlier")
+    func replacesStandby() {
+        var stage = Stage(home, addresses: [], relays: 3, connected: 2)
+        _ = stage.take(.relayChanged(Stage.standby, connectedSince: nil), 1_000)
+        #expect(stage.selector.nextLook == Stage.at(6_000))
+        _ = stage.look(5_999)
+        #expect(stage.selector.legs == [Stage.home, Stage.standby])
+        _ = stage.look(6_000)
+        #expect(stage.selector.legs == [Stage.home, RelayNumber(2)])
+        _ = stage.look(12_000)
+        #expect(
+            stage.selector.legs == [Stage.home, Stage.standby] || stage.selector.legs == [Stage.home, RelayNumber(2)])
+    }
+
+    @Test(
+        "the relays that the peer names come first, and a relay that is none of them is left when another one forwards")
+    func advertised() {
+        var stage = Stage(home, addresses: [], relays: 4, connected: 1)
+        let named = [RelayNumber(3), Stage.standby]
+        #expect(stage.take(.advertised(named), 2_000).used == nil)
+        #expect(stage.selector.legs == [RelayNumber(3), Stage.home])
+        let steps = stage.take(.relayChanged(RelayNumber(3), connectedSince: Stage.at(2_100)), 2_100)
+        #expect(steps == [.use(.relay(RelayNumber(3)))])
+        stage.moved(to: .relay(RelayNumber(3)), 2_100)
+        _ = stage.look(2_200)
+        #expect(stage.selector.legs == named)
+        #expect(stage.take(.advertised([RelayNumber(3), RelayNumber(2)]), 2_300).used == nil)
+    }
+
+    @Test(
+        "a relay that has just come back is not taken because a call came through it first; it is when nothing else helps"
+    )
+    func returningRelay() {
+        var stage = Stage(standby, addresses: [])
+        _ = stage.take(.relayChanged(Stage.home, connectedSince: nil), 1_000)
+        _ = stage.take(.relayChanged(Stage.home, connectedSince: Stage.at(5_000)), 5_000)
+        let call = PathCall(isUnheard: true, candidates: [], cameBy: home)
+        #expect(stage.take(.called(call), 6_000) == [.use(standby)])
+        stage.moved(to: standby, 6_000)
+        #expect(stage.take(.called(call), 6_500).used == nil)
+        #expect(stage.take(.called(call), 7_000) == [.use(home)])
+    }
+
+    @Test("relays beyond eight are not used")
     func bounded() {
         var stage = Stage(home)
-        for number in 2..<6 { #expect(stage.selector.addRelay("http://relay\(number)/") == RelayNumber(number)) }
-        #expect(stage.selector.addRelay("http://relay6/") == nil)
+        for number in 2..<8 { #expect(stage.selector.addRelay("http://relay\(number)/") == RelayNumber(number)) }
+        #expect(stage.selector.addRelay("http://relay8/") == nil)
         #expect(stage.selector.addRelay("http://relay1/") == Stage.standby)
     }
 }

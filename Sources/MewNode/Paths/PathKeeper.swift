@@ -13,26 +13,20 @@ import MewWire
 /// Pinned to the connection's loop. `run` returns when the connection is over; whoever made the keeper runs it once.
 actor PathKeeper {
     nonisolated let unownedExecutor: UnownedSerialExecutor
-    private let connection: Connection
-    private let peer: NodeID
-    private let relays: NodeRelays?
+    let connection: Connection
+    let peer: NodeID
+    let relays: NodeRelays?
     /// Of addresses that this machine has a socket for.
     private let families: Set<SocketAddress.Family>
     private let diagnostics: any DiagnosticSink
-    private let loop: any Loop
+    let loop: any Loop
 
-    private var selector: PathSelector
+    var selector: PathSelector
     /// In the order of their relay numbers.
-    private var legs: [Leg] = []
+    var legs: [Leg] = []
     private var probes: [CorePath: PathSelector.ProbeNumber] = [:]
     private var timer: LoopTimer?
-    private var isOver = false
-
-    private struct Leg {
-        let url: RelayURL
-        let joined: NodeRelays.Joined
-        let watch: Task<Void, Never>
-    }
+    var isOver = false
 
     /// - Parameters:
     ///   - addresses: of the peer; those that this machine has no socket for are only counted.
@@ -57,53 +51,23 @@ actor PathKeeper {
 
     /// Uses these relays, home first, until the connection is over.
     func run(by urls: [RelayURL]) async {
-        for url in urls { await add(url) }
+        for url in urls { add(url) }
+        // The relay that carries the connection is the first; nothing can be decided before it is known.
+        if case .carried? = await connection.pathState?.route, !legs.isEmpty {
+            legs[0].isWanted = true
+            await open(RelayNumber(0))
+        }
         await connection.observePaths { [loop] notice in loop.post { self.assumeIsolated { $0.noticed(notice) } } }
         look()
         // Until the connection is over.
-        while let call = await connection.nextCall() { await called(call) }
+        while let call = await connection.nextCall() { called(call) }
         await finish()
-    }
-
-    /// Another relay by which the peer can be reached; nil when there is none, or no room for it.
-    @discardableResult
-    private func add(_ url: RelayURL) async -> RelayNumber? {
-        if let index = legs.firstIndex(where: { $0.url == url }) { return RelayNumber(index) }
-        guard let relays, !isOver else { return nil }
-        let joined = await relays.visit(url)
-        // Somebody else may have added one meanwhile.
-        guard !isOver, !legs.contains(where: { $0.url == url }), let number = selector.addRelay(url.description),
-            number.index == legs.count
-        else {
-            await relays.release(url)
-            return legs.firstIndex { $0.url == url }.map(RelayNumber.init)
-        }
-        let watch = loop.spawn { await self.watch(number, joined.leg) }
-        legs.append(Leg(url: url, joined: joined, watch: watch))
-        return number
-    }
-
-    private func watch(_ number: RelayNumber, _ leg: RelayLeg) async {
-        var seen: RelayLegStatus.Phase?
-        while !isOver {
-            let phase = await leg.phase(after: seen)
-            if isOver || phase == .closed { return }
-            seen = phase
-            if case .connected(let since) = phase {
-                take(.relayChanged(number, connectedSince: since))
-                // The listener knows only where packets have come from, and a direct connection came through no relay.
-                await connection.announce(.carried(legs[number.index].joined.carrier, peer: leg.number(of: peer)))
-            } else {
-                take(.relayChanged(number, connectedSince: nil))
-            }
-        }
     }
 
     private func finish() async {
         isOver = true
         if let timer { loop.cancel(timer) }
-        for leg in legs { leg.watch.cancel() }
-        for leg in legs { await relays?.release(leg.url) }
+        for index in legs.indices { await drop(RelayNumber(index))?.value }
     }
 
     // MARK: - What happens
@@ -126,22 +90,26 @@ actor PathKeeper {
     }
 
     /// The peer tells where it is, perhaps because it does not hear us.
-    private func called(_ call: PeerCall) async {
-        // At once what cannot wait, then the relays that are new.
+    private func called(_ call: PeerCall) {
         let heard = PathCall(
             isUnheard: call.isUnheard, candidates: call.call.candidates.filter { families.contains($0.family) },
             cameBy: way(of: call.route))
         take(.called(heard))
-        for url in call.call.relays { await add(url) }
+        advertised(call.call.relays)
+    }
+
+    private func advertised(_ urls: [RelayURL]) {
+        let numbers = urls.compactMap { add($0) }
+        if !numbers.isEmpty { take(.advertised(numbers)) }
     }
 
     /// The peer tells where it can be reached, on a path that works.
-    func learned(_ addresses: [SocketAddress], relays urls: [RelayURL]) async {
-        for url in urls { await add(url) }
+    func learned(_ addresses: [SocketAddress], relays urls: [RelayURL]) {
         take(.learnt(addresses.filter { families.contains($0.family) }))
+        advertised(urls)
     }
 
-    private func take(_ input: PathSelector.Input) {
+    func take(_ input: PathSelector.Input) {
         guard !isOver, let sample = sample() else { return }
         perform(selector.take(input, seeing: sample, now: loop.now))
     }
@@ -165,7 +133,7 @@ actor PathKeeper {
         switch route {
         case .direct(let address): .direct(address)
         case .carried(let carrier, _):
-            legs.firstIndex { $0.joined.carrier == carrier }.map { .relay(RelayNumber($0)) }
+            legs.firstIndex { $0.joined?.carrier == carrier }.map { .relay(RelayNumber($0)) }
         }
     }
 
@@ -176,11 +144,12 @@ actor PathKeeper {
             case .probe(let number, let addresses):
                 if !probe(number, addresses) { refused.append(number) }
             case .use(let way): use(way)
-            case .ask(let number): legs[number.index].joined.leg.assumeIsolated { $0.ask() }
-            case .retryRelays: for leg in legs { leg.joined.leg.assumeIsolated { $0.retryNow() } }
+            case .ask(let number): legs[number.index].joined?.leg.assumeIsolated { $0.ask() }
+            case .retryRelays: for leg in legs { leg.joined?.leg.assumeIsolated { $0.retryNow() } }
             case .seek: seek()
             }
         }
+        keepLegs()
         rearm()
         for number in refused { take(.probeRefused(number)) }
     }
@@ -202,9 +171,8 @@ actor PathKeeper {
         switch way {
         case .direct(let address): route = .direct(address)
         case .relay(let number):
-            let joined = legs[number.index].joined
-            let sender = joined.leg.assumeIsolated { [peer] in $0.number(of: peer) }
-            route = .carried(joined.carrier, peer: sender)
+            guard let present = legs[number.index].joined?.presentRoute(to: peer) else { return }
+            route = present
         }
         do {
             try connection.assumeIsolated { try $0.migrateImmediately(to: route) }
@@ -215,12 +183,10 @@ actor PathKeeper {
         }
     }
 
-    /// Through a leg that is not there yet the peer is asked as soon as it is.
+    /// Through a leg that does not forward yet the peer is asked as soon as it does.
     private func seek() {
         for (index, leg) in legs.enumerated() where selector.isConnected(RelayNumber(index)) {
-            let route = leg.joined.leg.assumeIsolated { [peer] in
-                Route.carried(leg.joined.carrier, peer: $0.number(of: peer))
-            }
+            guard let route = leg.joined?.presentRoute(to: peer) else { continue }
             connection.assumeIsolated { $0.announce(route) }
         }
     }
@@ -259,9 +225,10 @@ actor PathKeeper {
         let (now, sample) = (loop.now, sample())
         status.candidates = selector.candidateStates(using: sample?.way, now: now)
         status.relays = selector.rankedRelays(using: sample?.way, now: now).map { number in
-            let leg = legs[number.index].joined.leg.assumeIsolated { $0.status }
+            let leg = legs[number.index].joined?.leg.assumeIsolated { $0.status }
             return RelayCandidate(
-                url: selector.url(of: number), isConnected: leg.isConnected, problem: leg.problem)
+                url: selector.url(of: number), isConnected: leg?.isConnected ?? false,
+                problem: leg == nil ? "not needed now" : leg?.problem)
         }
         if case .relay = status.path { status.whyNotDirect = selector.whyNotDirect(now: now) }
     }

@@ -20,6 +20,11 @@ actor NodeRelays {
         func route(to node: NodeID) async -> Route {
             .carried(carrier, peer: await leg.number(of: node))
         }
+
+        /// The same, on the loop of the leg.
+        func presentRoute(to node: NodeID) -> Route {
+            .carried(carrier, peer: leg.assumeIsolated { $0.number(of: node) })
+        }
     }
 
     private struct Visit {
