@@ -83,6 +83,9 @@ int csys_tcp_local(int fd, csys_address *local) {
     return 0;
 }
 
+// The kernel doubles it for its own bookkeeping.
+void csys_tcp_limit_unread(int fd, int bytes) { set(fd, SOL_SOCKET, SO_RCVBUF, bytes); }
+
 void csys_tcp_abort_on_close(int fd) {
     struct linger now = {.l_onoff = 1, .l_linger = 0};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);

@@ -26,9 +26,10 @@ package actor RecordPublisher {
 
     /// - Parameters:
     ///   - places: the relays at which it is published.
+    ///   - token: for those that want one.
     ///   - nextTimestamp: larger than every one before, also those of earlier processes (spec/iroh-wire.md §5.3).
     package init(
-        secret: SecretKey, places: [RelayURL], connector: any RelayConnector, loop: any Loop,
+        secret: SecretKey, places: [RelayURL], token: String? = nil, connector: any RelayConnector, loop: any Loop,
         diagnostics: any DiagnosticSink, nextTimestamp: @escaping @Sendable () async -> UInt64
     ) {
         self.secret = secret
@@ -36,7 +37,7 @@ package actor RecordPublisher {
         self.diagnostics = diagnostics
         self.nextTimestamp = nextTimestamp
         unownedExecutor = loop.asUnownedSerialExecutor()
-        service = RecordService(connector: connector, loop: loop)
+        service = RecordService(connector: connector, loop: loop, token: token)
         plan = PublicationPlan(places)
     }
 

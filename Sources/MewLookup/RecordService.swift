@@ -10,8 +10,8 @@ package struct RecordService: Sendable {
     /// One request, connecting included. A dial has ten seconds, and other relays are asked meanwhile.
     package static let limit: Duration = .seconds(3)
 
-    package init(connector: any RelayConnector, loop: any Loop) {
-        exchange = RelayExchange(connector: connector, loop: loop)
+    package init(connector: any RelayConnector, loop: any Loop, token: String? = nil) {
+        exchange = RelayExchange(connector: connector, loop: loop, token: token)
     }
 
     /// The record of `node` that the relay keeps; nil when it keeps none. The signature was checked: a relay can withhold a

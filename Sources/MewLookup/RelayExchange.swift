@@ -8,6 +8,8 @@ internal import MewWire
 struct RelayExchange: Sendable {
     let connector: any RelayConnector
     let loop: any Loop
+    /// For relays that want one before they keep something.
+    var token: String?
 
     struct Answer: Sendable {
         let status: Int
@@ -42,7 +44,10 @@ struct RelayExchange: Sendable {
 
     private func request(_ method: String, _ path: String, _ body: [UInt8], _ url: RelayURL) -> [UInt8] {
         var fields: HTTPFields = ["host": url.authority, "connection": "close"]
-        if method == "PUT" { fields.append("content-length", "\(body.count)") }
+        if method == "PUT" {
+            fields.append("content-length", "\(body.count)")
+            if let token { fields.append("authorization", "Bearer \(token)") }
+        }
         return HTTPRequest(method, path, fields).encoded + body
     }
 

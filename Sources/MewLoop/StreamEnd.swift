@@ -35,6 +35,9 @@ package protocol StreamEnd: AnyObject {
 
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite
 
+    /// Has the kernel hold about this many bytes that nobody has read yet, and let the sender wait with the rest.
+    func limitUnread(to byteCount: Int)
+
     /// Ends our direction after what was written.
     func finish()
 
@@ -42,6 +45,11 @@ package protocol StreamEnd: AnyObject {
     ///
     /// - Parameter aborting: resets the connection instead of handing over what the kernel still holds.
     func close(aborting: Bool)
+}
+
+extension StreamEnd {
+    /// For connections whose window is small already.
+    package func limitUnread(to byteCount: Int) {}
 }
 
 /// What a read gave.

@@ -61,6 +61,10 @@ package final class TCPSocket: StreamEnd {
         return .failed(SystemError(errno: Int32(-count), doing: "writing to a connection"))
     }
 
+    package func limitUnread(to byteCount: Int) {
+        if descriptor >= 0 { csys_tcp_limit_unread(descriptor, Int32(clamping: byteCount)) }
+    }
+
     /// Ends our direction after what was written.
     package func finish() {
         if descriptor >= 0 { csys_stream_finish(descriptor) }

@@ -57,9 +57,10 @@ struct RecordShelfTests {
         var shelf = RecordShelf(capacity: 10_000, lifetime: .seconds(60))
         let other = try record(60_000)
         _ = shelf.store(other, from: elsewhere, now: start)
-        let records = try (0...UInt16(RecordShelf.perSource)).map { try record($0) }
+        let share = RelayLimits().recordsPerSource
+        let records = try (0...UInt16(share)).map { try record($0) }
         for record in records { _ = shelf.store(record, from: source, now: start) }
-        #expect(shelf.count == RecordShelf.perSource + 1)
+        #expect(shelf.count == share + 1)
         #expect(shelf.find(records[0].node, now: start) == nil)
         #expect(shelf.find(records[1].node, now: start) != nil)
         #expect(shelf.find(other.node, now: start) != nil)

@@ -14,13 +14,23 @@ struct RelayBoundsTests {
     @Test("a client may send its burst at once, and then as fast as its rate")
     func bucket() {
         var bucket = TokenBucket(rate: 1_000, burst: 5_000, now: start)
-        #expect(bucket.take(5_000, now: start) == nil)
-        let pause = bucket.take(500, now: start)
-        #expect(pause == .milliseconds(500) + .nanoseconds(1))
-        #expect(bucket.take(1, now: at(.milliseconds(500))) != nil, "the debt is paid to the last byte")
-        #expect(bucket.take(0, now: at(.milliseconds(502))) == nil)
-        #expect(bucket.take(5_000, now: at(.seconds(100))) == nil, "and the burst comes back")
-        #expect(bucket.take(1, now: at(.seconds(100))) != nil, "but no more than that")
+        #expect(bucket.available(now: start) == 5_000)
+        bucket.take(5_000)
+        #expect(bucket.available(now: start) == 0)
+        #expect(bucket.wait == .milliseconds(20) + .nanoseconds(1))
+        #expect(bucket.available(now: at(.milliseconds(19))) == 0, "a read of a few bytes is not worth its cost")
+        #expect(bucket.available(now: at(.milliseconds(20))) == 20)
+        bucket.take(20)
+        #expect(bucket.available(now: at(.milliseconds(500))) == 480)
+        #expect(bucket.available(now: at(.seconds(100))) == 5_000, "the burst comes back, and no more than that")
+    }
+
+    @Test("what a rate gains in fractions of a byte is not lost")
+    func fractions() {
+        var bucket = TokenBucket(rate: 100, burst: 1_000, now: start)
+        bucket.take(1_000)
+        for moment in 1...1_000 { _ = bucket.available(now: at(.milliseconds(moment))) }
+        #expect(bucket.available(now: at(.milliseconds(1_001))) == 100)
     }
 
     @Test("each bound of a source and of all sources holds, and one less does not")

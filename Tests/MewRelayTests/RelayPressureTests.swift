@@ -73,6 +73,36 @@ struct RelayPressureTests {
             #expect(sender.socket.isOpen)
         }
     }
+
+    @Test(
+        "a client that sends all the time is read at its rate, and what it sends waits no longer than a few moments",
+        arguments: [RelayLimits.leastBytesPerSecond, 1_000_000, 4_000_000])
+    func steadyRate(rate: Int) throws {
+        var limits = RelayLimits()
+        limits.bytesPerSecond = rate
+        try Stage.run(limits) { stage in
+            let client = try stage.join(1, as: 1)
+            client.socket.inflow = try Self.packets(to: client.node)
+            var (last, longest) = (0, 0)
+            for moment in 0..<400 {
+                let before = client.socket.readCount
+                stage.machine.loop.enter { client.socket.offer() }
+                try stage.pass(.milliseconds(5))
+                if client.socket.readCount > before { last = moment }
+                longest = max(longest, moment - last)
+            }
+            let allowed = limits.burstBytes + rate * 2
+            #expect(client.socket.isOpen && longest <= 5)
+            #expect((allowed * 9 / 10...allowed).contains(client.socket.readCount))
+        }
+    }
+
+    private static func packets(to node: NodeID) throws -> [UInt8] {
+        let framing = WebSocketFraming(role: .client, kind: .binary, entropy: SystemEntropy())
+        let frame = RelayFrame.clientToRelay(
+            RelayDatagrams(peer: node, contents: [UInt8](repeating: 0, count: 1_200)[...]))
+        return try Array(repeatElement(framing.encode(frame.encoded), count: 200).joined())
+    }
 }
 
 /// A relay whose connections do what a test says, in simulated time.
@@ -87,12 +117,14 @@ private struct Stage {
     let machine: SimNode
     let hub: RelayHub
 
-    static func run(_ body: (Stage) throws -> Void) throws {
+    static func run(_ limits: RelayLimits = RelayLimits(), _ body: (Stage) throws -> Void) throws {
         let world = SimWorld(seed: 1)
         let machine = world.addNode("relay")
         let hub = machine.loop.enter {
-            RelayHub(
-                RelaySettings(programVersion: "1"), on: machine.loop, entropy: SystemEntropy(),
+            var settings = RelaySettings(programVersion: "1")
+            settings.limits = limits
+            return RelayHub(
+                settings, on: machine.loop, entropy: SystemEntropy(),
                 diagnostics: NoDiagnostics())
         }
         try body(Stage(world: world, machine: machine, hub: hub))
@@ -130,19 +162,38 @@ private struct Stage {
     }
 }
 
-/// A connection that takes everything, or nothing.
+/// A connection that takes everything, or nothing, and gives what it is told to, again and again.
 private final class TestEnd: StreamEnd {
     let peer: SocketAddress
     private(set) var isOpen = true
     var isFull = false
+    var inflow: [UInt8] = []
+    private(set) var readCount = 0
+    private var isWanted = true
     private var hasEnded = false
     private var handler: ((Readiness) -> Void)?
 
     init(_ host: UInt32) { peer = SocketAddress(ipv4: 0x0a00_0000 + host, port: 1_000) }
 
     func start(for interest: Readiness, _ handler: @escaping (Readiness) -> Void) { self.handler = handler }
-    func wait(for interest: Readiness) {}
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead { hasEnded ? .end : .nothing }
+    func wait(for interest: Readiness) { isWanted = interest.contains(.readable) }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
+        guard !hasEnded else { return .end }
+        guard !inflow.isEmpty else { return .nothing }
+        // Begins where the last one ended.
+        let start = readCount % inflow.count
+        let count = min(buffer.count, inflow.count - start)
+        buffer.copyBytes(from: inflow[start..<(start + count)])
+        readCount += count
+        return .bytes(count)
+    }
+
+    /// As the kernel does while something waits.
+    func offer() {
+        if isWanted { handler?(.readable) }
+    }
+
     func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite { .taken(isFull ? 0 : bytes.count) }
     func finish() {}
     func close(aborting: Bool) { (isOpen, handler) = (false, nil) }

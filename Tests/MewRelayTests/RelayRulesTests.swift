@@ -62,42 +62,35 @@ struct RelayRulesTests {
         }
     }
 
-    @Test("a valid answer admits, a wrong signature and a forbidden node are told, anything else breaks the protocol")
+    @Test("a valid answer proves the node, a wrong signature is told, anything else breaks the protocol")
     func admission() throws {
         let secret = try key(7)
         let challenge = try #require(RelayChallenge(bytes: Array(0..<16)))
         let other = try #require(RelayChallenge(bytes: Array(1..<17)))
-        let admission = RelayAdmission(challenge: challenge, rules: .everyone, token: nil)
+        let admission = RelayAdmission(challenge: challenge)
         #expect(admission.begin(proof: nil) { _ in nil } == .send(.serverChallenge(challenge)))
         let answer = RelayFrame.clientAuth(RelayClientAuth(answering: challenge, secret: secret))
-        #expect(admission.receive(answer) == .admit(secret.node))
+        #expect(admission.receive(answer) == .proven(secret.node))
         let wrong = RelayFrame.clientAuth(RelayClientAuth(answering: other, secret: secret))
         #expect(admission.receive(wrong) == .deny(reason: "signature invalid"))
         guard case .violation = admission.receive(.ping(1)) else {
             Issue.record("a ping before the answer was taken")
             return
         }
-        var rules = AccessRules.everyone
-        rules.denied = [secret.node]
-        let strict = RelayAdmission(challenge: challenge, rules: rules, token: nil)
-        #expect(strict.receive(answer) == .deny(reason: "not authorized"))
     }
 
-    @Test("keying material admits without a round trip; without TLS, or when it differs, the challenge decides")
+    @Test(
+        "keying material proves the node without a round trip; without TLS, or when it differs, the challenge decides")
     func keyingMaterial() throws {
         let secret = try key(7)
         let challenge = try #require(RelayChallenge(bytes: Array(0..<16)))
-        let admission = RelayAdmission(challenge: challenge, rules: .everyone, token: nil)
+        let admission = RelayAdmission(challenge: challenge)
         let material = [UInt8](0..<32)
         let proof = RelayKeyingMaterialProof(secret: secret, keyingMaterial: material)
-        #expect(admission.begin(proof: proof) { $0 == secret.node ? material : nil } == .admit(secret.node))
+        #expect(admission.begin(proof: proof) { $0 == secret.node ? material : nil } == .proven(secret.node))
         let challenged = RelayAdmission.Step.send(.serverChallenge(challenge))
         #expect(admission.begin(proof: proof) { _ in nil } == challenged)
         #expect(admission.begin(proof: proof) { _ in [UInt8](1..<33) } == challenged)
-        var rules = AccessRules.everyone
-        rules.denied = [secret.node]
-        let strict = RelayAdmission(challenge: challenge, rules: rules, token: nil)
-        #expect(strict.begin(proof: proof) { _ in material } == .deny(reason: "not authorized"))
     }
 }
 

@@ -111,6 +111,21 @@ struct RelayServerTests {
         }
     }
 
+    @Test("rules that change while somebody proves who it is hold for that one too")
+    func changedMeanwhile() async throws {
+        try await RelayStage.run { stage in
+            let peer = try await RelayPeer.open(stage, secret: key(1))
+            guard case .serverChallenge(let challenge) = try await peer.next() else { throw RelayPeer.Ended() }
+            var rules = AccessRules.everyone
+            rules.denied = [peer.node]
+            await stage.server.replace(rules: rules)
+            try await peer.send(.clientAuth(RelayClientAuth(answering: challenge, secret: peer.secret)))
+            #expect(try await peer.next() == .serverDeniesAuth(reason: "not authorized"))
+            #expect(await stage.server.metrics.nodes == 0)
+            await peer.close()
+        }
+    }
+
     @Test("rules that change end who may no more, and nobody else")
     func changedRules() async throws {
         try await RelayStage.run { stage in
@@ -177,12 +192,15 @@ struct RelayServerTests {
         } _: { stage in
             for version in RelayVersion.allCases {
                 let peer = try await RelayPeer.join(stage, secret: key(1), version: version)
-                try await peer.send(raw: Self.flood())
+                let flood = try Self.flood()
+                // It never gets rid of all of it.
+                let sending = Task { try await peer.send(raw: flood) }
                 switch (version, try await peer.next()) {
                 case (.v2, .status(.rateLimited)), (.v1, .health): break
                 case (_, let frame): Issue.record("\(frame)")
                 }
                 await peer.close()
+                await #expect(throws: (any Error).self) { try await sending.value }
             }
             #expect(await stage.server.metrics.rateLimited >= 2)
         }
@@ -275,6 +293,27 @@ struct RelayHTTPTests {
                 }
             }
             #expect(await stage.server.metrics.violations == 4)
+        }
+    }
+
+    @Test("records are kept for those the relay serves, and served to everybody")
+    func recordRules() async throws {
+        let (served, stranger) = (try key(8), try key(7))
+        try await RelayStage.run {
+            $0.rules.denied = [stranger.node]
+            $0.rules.tokens = ["open"]
+        } _: { stage in
+            func put(_ secret: SecretKey, _ more: [(String, String)]) async throws -> Int {
+                let body = SignedRecord(AddressRecord(relays: []), timestamp: 5, secret: secret).body
+                var fields: HTTPFields = ["Content-Length": "\(body.count)"]
+                for (name, value) in more { fields.append(name, value) }
+                return try await stage.ask(HTTPRequest("PUT", "/pkarr/\(secret.node.z32)", fields), body).0.status
+            }
+            let shown = [("Authorization", "Bearer open")]
+            let answers = try await [put(served, []), put(stranger, shown), put(served, shown)]
+            #expect(answers == [403, 403, 204])
+            #expect(try await stage.ask(HTTPRequest("GET", "/pkarr/\(served.node.z32)")).0.status == 200)
+            #expect(await stage.server.metrics.recordsRefused == 2)
         }
     }
 

@@ -42,6 +42,9 @@ int64_t csys_tcp_delivery_rate(int fd);
 /// to a segment which waits already: such a one grows to 64 KiB.
 int csys_tcp_wake_below(int fd, int bytes);
 
+/// Bounds what has come in and was not read; the sender waits with the rest. Where the kernel refuses it holds what it likes.
+void csys_tcp_limit_unread(int fd, int bytes);
+
 /// Has the next `close` reset the connection instead of handing over what is queued.
 void csys_tcp_abort_on_close(int fd);
 

@@ -85,7 +85,8 @@ actor NodeRelays {
         let places = Array(configuration.relays.prefix(HomeChoice.maxCandidates))
         publisher = configuration.nextRecordTimestamp.map {
             RecordPublisher(
-                secret: configuration.secret, places: places, connector: connector, loop: endpoint.loop,
+                secret: configuration.secret, places: places, token: configuration.relayToken, connector: connector,
+                loop: endpoint.loop,
                 diagnostics: configuration.diagnostics, nextTimestamp: $0)
         }
     }

@@ -78,8 +78,9 @@ enum HTTPText {
         !bytes.isEmpty && bytes.allSatisfy { $0 > 0x20 && $0 < 0x7f }
     }
 
+    /// A tab is no control character here (RFC 9110 §5.5).
     static func withoutControls(_ text: String) -> [UInt8] {
-        text.utf8.map { $0 < 0x20 || $0 == 0x7f ? 0x20 : $0 }
+        text.utf8.map { ($0 < 0x20 && $0 != 9) || $0 == 0x7f ? 0x20 : $0 }
     }
 
     /// What stands between the method and the version of a request: visible ASCII, all else percent-encoded.

@@ -35,7 +35,9 @@ package enum AccessFile {
         guard !words.isEmpty else { return true }
         guard words.count == 2 else { return false }
         switch words[0] {
-        case "allow": rules.allowed = (rules.allowed ?? []).union([try NodeID(text: words[1])])
+        case "allow":
+            let node = try NodeID(text: words[1])
+            if rules.allowed?.insert(node) == nil { rules.allowed = [node] }
         case "deny": rules.denied.insert(try NodeID(text: words[1]))
         case "token": rules.tokens.append(String(words[1]))
         default: return false

@@ -65,7 +65,7 @@ struct HTTPService {
     private func record(_ request: HTTPRequest, _ body: [UInt8]) -> Answer {
         let name = request.path.dropFirst(Self.recordPrefix.count)
         guard let bytes = Base32.zBase32.decode(name), let node = NodeID(bytes: bytes) else {
-            return badRecord("no node ID")
+            return refuseRecord(400, "no node ID")
         }
         switch request.method {
         case "GET":
@@ -74,6 +74,8 @@ struct HTTPService {
             let type = HTTPFields(dictionaryLiteral: ("Content-Type", "application/x-pkarr-signed-packet"))
             return Answer(response: HTTPResponse(200, type), body: record.body)
         case "PUT":
+            // Whom the relay does not serve it keeps nothing for. Who wrote it the signature tells.
+            guard hub.rules.allow(node, token: request.bearerToken) else { return refuseRecord(403, "not authorized") }
             return store(body, of: node)
         default:
             return Answer(response: HTTPResponse(405, ["Allow": "GET, PUT"]))
@@ -87,12 +89,12 @@ struct HTTPService {
             if hub.records.store(record, from: source, now: hub.now) == .stored { hub.metrics.recordsStored += 1 }
             return Answer(response: HTTPResponse(204))
         } catch {
-            return badRecord("\(error)")
+            return refuseRecord(400, "\(error)")
         }
     }
 
-    private func badRecord(_ reason: String) -> Answer {
+    private func refuseRecord(_ status: Int, _ reason: String) -> Answer {
         hub.metrics.recordsRefused += 1
-        return Answer(response: HTTPResponse(400), body: Array("\(reason)\n".utf8))
+        return Answer(response: HTTPResponse(status), body: Array("\(reason)\n".utf8))
     }
 }

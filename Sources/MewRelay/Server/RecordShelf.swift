@@ -18,16 +18,15 @@ struct RecordShelf {
     }
 
     private let capacity: Int
+    private let perSource: Int
     private let lifetime: Duration
     private var entries: [NodeID: Entry] = [:]
     private var ages = AgeList()
     private var agesOfSource: [SourceBudget.Source: AgeList] = [:]
 
-    /// Records of one source: a household's devices, and not a list that pushes out everybody else's.
-    static let perSource = 256
-
-    init(capacity: Int, lifetime: Duration) {
+    init(capacity: Int, perSource: Int = RelayLimits().recordsPerSource, lifetime: Duration) {
         self.capacity = capacity
+        self.perSource = perSource
         self.lifetime = lifetime
     }
 
@@ -40,7 +39,7 @@ struct RecordShelf {
             guard record == present.record || record.isNewer(than: present.record) else { return .kept }
             forget(record.node)
         }
-        if let own = agesOfSource[source], own.count >= Self.perSource, let oldest = own.oldest { forget(oldest) }
+        if let own = agesOfSource[source], own.count >= perSource, let oldest = own.oldest { forget(oldest) }
         if entries.count >= capacity, let oldest = ages.oldest { forget(oldest) }
         entries[record.node] = Entry(record: record, source: source, stored: now)
         ages.append(record.node)

@@ -1,26 +1,22 @@
 internal import MewIdentity
 internal import MewWire
 
-/// The relay's side of the handshake (spec/iroh-wire.md §4.3), from the upgrade to the decision. A value.
+/// The relay's side of the handshake (spec/iroh-wire.md §4.3), from the upgrade to the proof. A value.
 struct RelayAdmission {
     enum Step: Equatable {
         case send(RelayFrame)
-        /// Confirm it, it is `node`.
-        case admit(NodeID)
-        /// Tell it, and end the connection.
+        /// It is `node`: whether that one may come in is for the rules to say.
+        case proven(NodeID)
+        /// It did not prove what it claims: tell it, and end the connection.
         case deny(reason: String)
         /// It does not speak the protocol: end the connection.
         case violation(String)
     }
 
     private let challenge: RelayChallenge
-    private let rules: AccessRules
-    private let token: String?
 
-    init(challenge: RelayChallenge, rules: AccessRules, token: String?) {
+    init(challenge: RelayChallenge) {
         self.challenge = challenge
-        self.rules = rules
-        self.token = token
     }
 
     /// - Parameters:
@@ -31,7 +27,7 @@ struct RelayAdmission {
         guard let proof, let material = keyingMaterial(proof.node), proof.isValid(for: material) else {
             return .send(.serverChallenge(challenge))
         }
-        return decide(proof.node)
+        return .proven(proof.node)
     }
 
     func receive(_ frame: RelayFrame) -> Step {
@@ -39,10 +35,6 @@ struct RelayAdmission {
             return .violation("something else than the answer to its challenge")
         }
         guard auth.isValid(for: challenge) else { return .deny(reason: "signature invalid") }
-        return decide(auth.node)
-    }
-
-    private func decide(_ node: NodeID) -> Step {
-        rules.allow(node, token: token) ? .admit(node) : .deny(reason: "not authorized")
+        return .proven(auth.node)
     }
 }

@@ -34,9 +34,7 @@ extension RelayConnection {
             version = upgrade.version
             token = upgrade.token
             send(upgrade.response.encoded)
-            let admission = RelayAdmission(
-                challenge: RelayChallenge(entropy: hub.entropy),
-                rules: hub.rules, token: upgrade.token)
+            let admission = RelayAdmission(challenge: RelayChallenge(entropy: hub.entropy))
             stage = .admission(admission)
             proceed(
                 admission.begin(proof: upgrade.proof) { node in

@@ -8,7 +8,9 @@ extension RelayConnection {
     ///
     /// - Parameter isOver: the kernel says that nothing more comes.
     func readSome(isOver: Bool) {
-        switch tls == nil ? readPlain() : readSealed() {
+        // The end is read at any rate.
+        guard let most = isOver ? RelayHub.readBytes : readableNow() else { return }
+        switch tls == nil ? readPlain(most) : readSealed(most) {
         case .bytes(let input): take(input)
         case .nothing: if isOver { hub.drop(self, .closed) }
         case .end: hub.drop(self, .closed)
@@ -26,25 +28,37 @@ extension RelayConnection {
         case broken(TLSFailure)
     }
 
-    private func readPlain() -> Input {
+    /// How much the client may send now; nil when it was made to wait.
+    private func readableNow() -> Int? {
+        guard let available = bucket?.available(now: hub.now) else { return RelayHub.readBytes }
+        if available > 0 { return min(available, RelayHub.readBytes) }
+        makeWait()
+        return nil
+    }
+
+    private func readPlain(_ most: Int) -> Input {
         let scratch = hub.scratch
         let start = unread.count
-        let room = UnsafeMutableRawBufferPointer(rebasing: scratch[start..<(start + RelayHub.readBytes)])
+        let room = UnsafeMutableRawBufferPointer(rebasing: scratch[start..<(start + most)])
         switch socket.read(into: room) {
-        case .bytes(let count): return .bytes(joined(count))
+        case .bytes(let count):
+            bucket?.take(count)
+            return .bytes(joined(count))
         case .nothing: return .nothing
         case .end, .failed: return .end
         }
     }
 
-    private func readSealed() -> Input {
+    private func readSealed(_ most: Int) -> Input {
         guard let tls else { return .end }
         let count: Int
-        switch socket.read(into: hub.sealedScratch) {
+        let room = hub.sealedScratch.prefix(most)
+        switch socket.read(into: UnsafeMutableRawBufferPointer(rebasing: room)) {
         case .bytes(let read): count = read
         case .nothing: return .nothing
         case .end, .failed: return .end
         }
+        bucket?.take(count)
         var end = unread.count
         let result = Result { () throws(TLSFailure) in
             try tls.receive(UnsafeRawBufferPointer(rebasing: hub.sealedScratch[..<count])) { plaintext in
@@ -67,7 +81,6 @@ extension RelayConnection {
     }
 
     private func take(_ bytes: UnsafeMutableRawBufferPointer) {
-        limitRate(bytes.count)
         var input = bytes
         if case .request = stage { readRequest(&input) }
         switch stage {
@@ -79,10 +92,10 @@ extension RelayConnection {
         if !input.isEmpty { unread = Array(input) }
     }
 
-    private func limitRate(_ byteCount: Int) {
-        guard let pause = bucket?.take(byteCount, now: hub.now) else { return }
+    private func makeWait() {
+        guard let bucket else { return }
         hub.metrics.rateLimited += 1
-        pauseReading(for: pause)
+        pauseReading(for: bucket.wait)
         guard !saidRateLimited else { return }
         saidRateLimited = true
         switch version {
@@ -163,14 +176,20 @@ extension RelayConnection {
         switch step {
         case .send(let frame):
             answer(frame)
-        case .admit(let node):
+        case .proven(let node):
+            // By the rules of now: they may have changed since the upgrade.
+            guard hub.rules.allow(node, token: token) else { return deny("not authorized") }
             hub.admit(self, as: node)
         case .deny(let reason):
-            hub.metrics.denied += 1
-            answer(.serverDeniesAuth(reason: reason))
-            end(code: 1008, reason, .denied(reason))
+            deny(reason)
         case .violation(let what):
             violated(what)
         }
+    }
+
+    private func deny(_ reason: String) {
+        hub.metrics.denied += 1
+        answer(.serverDeniesAuth(reason: reason))
+        end(code: 1008, reason, .denied(reason))
     }
 }

@@ -61,7 +61,8 @@ final class RelayHub {
         programVersion = settings.programVersion
         secret = settings.secret
         table = RelayTable(inactivePerNode: limits.inactivePerNode)
-        records = RecordShelf(capacity: limits.records, lifetime: limits.recordLifetime)
+        records = RecordShelf(
+            capacity: limits.records, perSource: limits.recordsPerSource, lifetime: limits.recordLifetime)
     }
 
     deinit {
@@ -187,6 +188,7 @@ final class RelayHub {
         connection.ping = PingClock(now: now, random: entropy.uint64())
         if let rate = limits.bytesPerSecond {
             connection.bucket = TokenBucket(rate: rate, burst: limits.burstBytes, now: now)
+            connection.socket.limitUnread(to: limits.unreadBytes(atRate: rate))
         }
         connection.answer(.serverConfirmsAuth)
         connection.rearm()
@@ -226,7 +228,7 @@ final class RelayHub {
         receiver.queue.append(bytes, from: sender.number, packets: packets, now: now)
         metrics.framesForwarded += 1
         metrics.packetsForwarded += packets
-        metrics.bytesForwarded += byteCount
+        metrics.bytesForwarded += byteCount - RelayFrame.datagramHeadBytes
         remember(receiverID, hears: sender)
         if receiver.blockedSince != nil {
             receiver.rearm()

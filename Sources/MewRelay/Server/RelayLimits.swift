@@ -35,11 +35,17 @@ package struct RelayLimits: Sendable {
 
     /// Bytes a second that one client may send; nil: as many as it can.
     package var bytesPerSecond: Int?
+    /// The smallest rate there is: at half of it the pings of a client that sends all it can would come too late.
+    package static let leastBytesPerSecond = 16 << 10
+    /// What waits for a client that may not send yet holds up its pings: an eighth of a second.
+    func unreadBytes(atRate rate: Int) -> Int { max(4 << 10, rate / 8) }
     /// What it may send at once. Not less than the largest frame, or that one could never be paid for.
     package var burstBytes: Int { max(128 << 10, (bytesPerSecond ?? 0) / 10) }
 
     /// Signed records that are kept: about 20 MB.
     package var records = 16_384
+    /// Of one source: a household's devices, and not a list that pushes out everybody else's.
+    package var recordsPerSource = 256
     /// A record that is not published again for so long is forgotten.
     package var recordLifetime: Duration = .seconds(24 * 3600)
 
@@ -50,4 +56,11 @@ package struct RelayLimits: Sendable {
     package var drain: Duration = .seconds(1)
 
     package init() {}
+
+    /// Behind a proxy all clients are one source.
+    package mutating func allowPerSource(_ count: Int) {
+        connectionsPerSource = count
+        strangersPerSource = min(count, strangers)
+        recordsPerSource = min(count, records)
+    }
 }

@@ -43,7 +43,7 @@ struct RelayUpgrade {
         }
         return .accepted(
             RelayUpgrade(
-                version: version, token: token(request), proof: proof, response: response(key: key, version),
+                version: version, token: request.bearerToken, proof: proof, response: response(key: key, version),
                 proofWanted: request.fields[RelayKeyProof.fieldName] == "1" ? key : nil))
     }
 
@@ -63,13 +63,15 @@ struct RelayUpgrade {
         fields.append(RelayKeyProof.fieldName, RelayKeyProof(secret: secret, binding: binding).fieldValue)
         response = HTTPResponse(response.status, fields)
     }
+}
 
+extension HTTPRequest {
     /// The first `Authorization` of scheme Bearer, else what a browser, which cannot set fields, puts into the query.
-    private static func token(_ request: HTTPRequest) -> String? {
-        for value in request.fields.values("authorization") {
+    var bearerToken: String? {
+        for value in fields.values("authorization") {
             let parts = value.split(separator: " ", maxSplits: 1)
             if parts.count == 2, parts[0].lowercased() == "bearer" { return HTTPText.trimmed(parts[1]) }
         }
-        return request.query("token")
+        return query("token")
     }
 }

@@ -28,10 +28,13 @@ extension Command {
         read: Readers.text("--access"))
     private static let rate = Option<Int>(
         "rate", "BYTES", "how many bytes a second one client may send (default: as many as it can)",
-        read: Readers.integer("--rate", in: 1_000...1_000_000_000_000))
+        read: Readers.integer("--rate", in: RelayLimits.leastBytesPerSecond...1_000_000_000_000))
     private static let connections = Option<Int>(
         "max-connections", "N", "connections in all (default 10000)",
         read: Readers.integer("--max-connections", in: 1...1_000_000))
+    private static let perSource = Option<Int>(
+        "max-per-source", "N", "of these, connections of one network (default 1024); behind a proxy, all come from it",
+        read: Readers.integer("--max-per-source", in: 1...1_000_000))
     private static let logJSON = Flag("log-json", "log JSON objects on standard error")
     private static let logLevel = Option<String>(
         "log-level", "LEVEL", "debug, info (default), warning or error",
@@ -41,13 +44,15 @@ extension Command {
         "relay", "pass packets between nodes that cannot reach one another",
         options: [
             http.repeated, plain.repeated, udp.repeated, noUDP.spec, certificate.spec, key.spec, allow.repeated,
-            deny.repeated, token.repeated, access.spec, rate.spec, connections.spec, logJSON.spec, logLevel.spec,
+            deny.repeated, token.repeated, access.spec, rate.spec, connections.spec, perSource.spec, logJSON.spec,
+            logLevel.spec,
         ],
         details: [
             "For a machine that everybody can reach. It sees who sends to whom and how much, never what. mew nodes and iroh "
                 + "endpoints use it with the URL it prints when it is ready.",
             "Everyone may use it unless --allow or --token says otherwise. Besides, it keeps signed address records "
-                + "(/pkarr/NODEID) and answers /ping, /healthz, /metrics and /generate_204.",
+                + "(/pkarr/NODEID) of the nodes it serves, for everyone to read, and answers /ping, /healthz, /metrics and "
+                + "/generate_204.",
             "SIGHUP reads the certificate, its key and the --access file again. SIGTERM tells the clients and ends; a second "
                 + "signal ends at once.",
         ],
@@ -80,6 +85,7 @@ extension Command {
         options.accessFile = invocation[access]
         options.limits.bytesPerSecond = invocation[rate]
         options.limits.connections = invocation[connections] ?? options.limits.connections
+        if let perSource = invocation[perSource] { options.limits.allowPerSource(perSource) }
         options.logsJSON = invocation[logJSON]
         options.level = Diagnostic.Level.allCases.first { "\($0)" == invocation[logLevel] } ?? .info
         return options
