@@ -132,35 +132,51 @@ package final class Node: Dialer, LinkListener, Sendable {
     /// nothing to try, otherwise when the dial is not over soon.
     package func dial(_ target: DialTarget) async throws(DialError) -> any Link {
         let urls = relayURLs(of: target)
-        let connection = try await connect(target, urls)
+        let won = try await connect(target, urls)
+        let connection = won.connection
         let route = await connection.pathState?.route
-        let keeper = keeper(of: connection, target, by: route)
+        let keeper = keeper(of: connection, won.routes.addresses, target.node, by: route)
+        for handshake in won.late { endpoint.loop.spawn { await Self.end(handshake, than: connection, keeper) } }
         guard let link = await QUICLink.over(connection, names: names, entropy: entropy, keeper: keeper) else {
             let closure = try? await connection.closed()
             throw .refused(closure.map(LinkClosure.init) ?? .transport("the connection ended at once"))
         }
-        let used = usable(urls, first: route)
+        let used = usable(won.routes.relays, first: route)
         endpoint.loop.spawn { [keepers] in await keepers.with(keeper) { await keeper.run(by: used) } }
         return link
     }
 
-    private func keeper(of connection: Connection, _ target: DialTarget, by route: Route?) -> PathKeeper {
-        var candidates = target.addresses
+    /// A direct handshake that was slower than `winner`: where it went through, that may go, before it is closed (DESIGN §6).
+    private static func end(_ late: Task<Connection?, Never>, than winner: Connection, _ keeper: PathKeeper) async {
+        guard let slower = await late.value, slower !== winner else { return }
+        if case .direct(let address)? = await slower.pathState?.route, await keeper.proven(address) {
+            try? await LoopClock(winner.loop).sleep(for: provingTime)
+        }
+        await slower.close(code: CloseCode.done.rawValue, reason: "another way was faster")
+    }
+
+    /// What the probe of a path that works needs, a lost packet included.
+    private static let provingTime: Duration = .seconds(1)
+
+    private func keeper(
+        of connection: Connection, _ addresses: [SocketAddress], _ node: NodeID, by route: Route?
+    ) -> PathKeeper {
+        var candidates = addresses
         // One that was found while dialling may not be among those that were known.
         if case .direct(let address)? = route, !candidates.contains(address) { candidates.insert(address, at: 0) }
         return PathKeeper(
-            connection, peer: target.node, addresses: candidates, families: Set(addresses.map(\.family)),
-            relays: relays,
+            connection, peer: node, addresses: candidates, families: Set(self.addresses.map(\.family)), relays: relays,
             diagnostics: diagnostics)
     }
 
-    /// The relays of a connection, the one that carries it first: it may have been found while dialling.
+    /// The relays of a connection, the one that carries it first: it may have been found while dialling. Half of the places
+    /// are left to those that the peer names later.
     private func usable(_ urls: [RelayURL], first route: Route?) -> [RelayURL] {
-        guard case .carried(let carrier, _)? = route, let used = names[carrier] else { return urls }
-        return Self.unique([used] + urls)
+        guard case .carried(let carrier, _)? = route, let used = names[carrier] else { return Array(urls.prefix(4)) }
+        return Array(Self.unique([used] + urls).prefix(4))
     }
 
-    private func connect(_ target: DialTarget, _ urls: [RelayURL]) async throws(DialError) -> Connection {
+    private func connect(_ target: DialTarget, _ urls: [RelayURL]) async throws(DialError) -> NodeRace.Won {
         let protocols = offers.map(\.rawValue)
         let asked = Self.unique(urls + knownRelays)
         if let relays, let search, !asked.isEmpty {
@@ -169,11 +185,13 @@ package final class Node: Dialer, LinkListener, Sendable {
                 to: target.node, at: asked, after: isUnknown ? .zero : RecordSearch.patience)
             let race = NodeRace(
                 endpoint: endpoint, relays: relays, target: target, urls: urls, protocols: protocols, found: found)
-            return try await race.connection()
+            return try await race.winner()
         }
         guard !target.addresses.isEmpty else { throw .noRoute }
         do throws(DialFailure) {
-            return try await endpoint.connect(to: target.node, addresses: target.addresses, protocols: protocols)
+            let connection = try await endpoint.connect(
+                to: target.node, addresses: target.addresses, protocols: protocols)
+            return NodeRace.Won(connection: connection, routes: FoundRoutes(addresses: target.addresses), late: [])
         } catch {
             throw DialError(error, names)
         }

@@ -16,6 +16,8 @@ struct CandidateList: Sendable {
         /// Not even a call of the peer makes it be tried before.
         var heldUntil = Instant.zero
         var lastTried: Instant?
+        /// When a handshake went through there.
+        var provenAt: Instant?
     }
 
     /// More than a peer with several networks has; the same bound as for one dial.
@@ -86,6 +88,23 @@ struct CandidateList: Sendable {
             $0.isProven = true
             $0.objection = nil
         }
+    }
+
+    /// A handshake with the peer went through there: whatever was known against it is over.
+    mutating func prove(_ address: SocketAddress, now: Instant) {
+        change(address) {
+            $0.provenAt = now
+            $0.failures = 0
+            $0.objection = nil
+            $0.notBefore = min($0.notBefore, now)
+        }
+    }
+
+    /// It did not answer a probe, which says nothing when a handshake went through meanwhile.
+    mutating func unanswered(_ address: SocketAddress, now: Instant) {
+        guard let candidate = self[address] else { return }
+        if let proven = candidate.provenAt, proven >= candidate.lastTried ?? .zero { return }
+        failed(address, .noAnswer, now: now)
     }
 
     /// It carried the connection long enough that its earlier failures count no more.

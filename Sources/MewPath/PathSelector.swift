@@ -207,8 +207,7 @@ package struct PathSelector: Sendable {
         case .advertised(let numbers): relays.advertise(numbers)
         case .proven(let address):
             candidates.learn([address], keeping: sample.way?.address, now: now)
-            candidates.acquit(address)
-            candidates.hurry(now: now)
+            candidates.prove(address, now: now)
         case .found(let number): found(number, now)
         }
     }
@@ -229,7 +228,7 @@ package struct PathSelector: Sendable {
         if let answeredBy { return candidates.answered(answeredBy) }
         // Of the address in use only its silence says something: the probe may have met a full queue.
         for address in probe.addresses where sample.way != .direct(address) {
-            candidates.failed(address, .noAnswer, now: now)
+            candidates.unanswered(address, now: now)
         }
     }
 

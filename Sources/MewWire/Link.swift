@@ -30,6 +30,14 @@ public protocol Link: Sendable {
 
     /// What is known about it right now.
     func status() async -> LinkStatus
+
+    /// Dialler: the peer has told where it can be reached, relays home first. They are tried at once, and shown in `status`.
+    func learned(addresses: [SocketAddress], relays: [String]) async
+}
+
+extension Link {
+    /// For links that never change their path.
+    public func learned(addresses: [SocketAddress], relays: [String]) async {}
 }
 
 /// A link that a peer dialled. Until `authorize` it is a stranger and may cost little (DESIGN §5): one channel, 64 KiB, and

@@ -182,6 +182,24 @@ struct RelayedNodeTests {
         }
     }
 
+    @Test("addresses and relays that the peer tells later are shown at once, and the link moves to what answers")
+    func learnsLater() throws {
+        try withPair { world, pair in
+            let (near, target, address) = (pair.near, target(pair), pair.farAddress)
+            let link = try world.run(on: pair.nearMachine) { try await near.dial(target) }
+            try world.run(for: .seconds(1))
+            let told = try world.run(on: pair.nearMachine) {
+                await link.learned(addresses: [address], relays: [TestRelay.url.description, "http://10.9.9.9:1/"])
+                return await link.status()
+            }
+            #expect(told.candidates.map(\.address) == [address])
+            #expect(told.relays.map(\.url) == [TestRelay.url.description, "http://10.9.9.9:1/"])
+            try world.run(for: .seconds(1))
+            let later = try world.run(on: pair.nearMachine) { await link.status() }
+            #expect(later.path == .direct(address))
+        }
+    }
+
     @Test("a relay that cannot be reached, and an address that does not answer, are both named")
     func failureNamesAll() throws {
         try withPair { world, pair in

@@ -138,6 +138,18 @@ struct UpgradeTests {
         #expect(stage.look(1).probed == [Stage.near])
     }
 
+    @Test("an address through which a handshake went is asked again at once, also when an older probe has failed")
+    func proven() {
+        var stage = Stage(home)
+        let first = stage.look(0)
+        #expect(stage.take(.proven(Stage.near), 2_900).isEmpty)
+        let second = stage.finish(first, by: nil, 3_000)
+        #expect(second.probed == [Stage.near])
+        _ = stage.finish(second, by: nil, 6_000)
+        #expect(stage.look(10_999).probed == nil)
+        #expect(stage.take(.proven(Stage.near), 10_999).probed == [Stage.near])
+    }
+
     @Test("a probe that could not be sent is no objection against the address")
     func refusedProbe() {
         var stage = Stage(home)

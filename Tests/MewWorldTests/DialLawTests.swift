@@ -24,6 +24,27 @@ struct DialLawTests {
         }
     }
 
+    @Test(
+        "a direct handshake that is complete after the relay's shows the way: the link moves there at once",
+        arguments: 0..<6)
+    func lateDirect(seed: Int) throws {
+        var plan = SimStage.Plan().wired(by: UInt64(seed))
+        plan.startsCut = true
+        try withSimStage(seed: UInt64(seed), plan) { stage in
+            let began = stage.world.now
+            try stage.dial()
+            try stage.world.run(for: began.advanced(by: .milliseconds(2_500)).duration(to: stage.world.now) * -1)
+            #expect(!stage.isDirect)
+            // The link's own probes have failed, and an address is not asked again for five seconds.
+            stage.healDirect()
+            try stage.world.run(until: { stage.isDirect }, limit: .seconds(3))
+            #expect(stage.isDirect)
+            try stage.world.run(for: .seconds(5))
+            #expect(stage.broken == nil)
+            #expect(stage.conversation.paths.count == 2)
+        }
+    }
+
     /// What may answer no dial.
     enum Dead: String, CaseIterable { case relay, address, both }
 

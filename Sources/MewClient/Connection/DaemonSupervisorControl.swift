@@ -208,7 +208,9 @@ extension DaemonSupervisor {
             await remember { $0.version = version }
         case .reach(let reach):
             if reach.isElsewhere == true { view.isInTwoPlaces = true }
+            let isNews = reach.counter >= view.record.reachCounter ?? 0
             await remember { $0.learn(reach) }
+            if isNews { await connection?.link.learned(addresses: reach.usableAddresses, relays: reach.relays) }
         case .receipt(let receipt):
             await received(receipt)
         case .sessionAlert(let alert):

@@ -62,9 +62,7 @@ public struct DaemonRecord: Hashable, Sendable {
         if let reachCounter, reach.counter < reachCounter { return }
         reachCounter = reach.counter
         let address = addresses.first
-        for text in reach.addresses.prefix(Self.maxAddresses).reversed() {
-            if let address = SocketAddress(text), address.port != 0, !address.isUnspecified { prefer(address) }
-        }
+        for address in reach.usableAddresses.prefix(Self.maxAddresses).reversed() { prefer(address) }
         if let address { prefer(address) }
         let told = reach.relays.filter { (try? RelayURL($0)) != nil }.prefix(Self.maxRelays)
         for relay in told.reversed() { prefer(relay: relay) }
@@ -99,5 +97,12 @@ enum DaemonName {
         if name.isEmpty { return String(node.z32.prefix(8)) }
         let looksLikeSomethingElse = name.allSatisfy(\.isNumber) || (try? NodeID(text: name)) != nil
         return String((looksLikeSomethingElse ? "node-" + name : name).prefix(64))
+    }
+}
+
+extension DaemonMessage.Reach {
+    /// Those at which something can be reached.
+    var usableAddresses: [SocketAddress] {
+        addresses.compactMap { SocketAddress($0) }.filter { $0.port != 0 && !$0.isUnspecified }
     }
 }

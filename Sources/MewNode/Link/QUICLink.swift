@@ -1,4 +1,4 @@
-import MewBase
+package import MewBase
 package import MewIdentity
 import MewLoop
 import MewQUIC
@@ -173,6 +173,10 @@ package actor QUICLink: IncomingLink {
             link.whyNotDirect = Self.otherSideDecides
         }
         return link
+    }
+
+    package func learned(addresses: [SocketAddress], relays: [String]) async {
+        await keeper?.learned(addresses, relays: relays.compactMap { try? RelayURL($0) })
     }
 
     private static let otherSideDecides = WhyNotDirect(

@@ -103,6 +103,13 @@ actor PathKeeper {
         if !numbers.isEmpty { take(.advertised(numbers)) }
     }
 
+    /// A handshake with the peer went through there. False when that is of no use any more.
+    func proven(_ address: SocketAddress) -> Bool {
+        guard sample()?.way != .direct(address) else { return false }
+        take(.proven(address))
+        return !isOver
+    }
+
     /// The peer tells where it can be reached, on a path that works.
     func learned(_ addresses: [SocketAddress], relays urls: [RelayURL]) {
         take(.learnt(addresses.filter { families.contains($0.family) }))

@@ -8,7 +8,8 @@ import MewRelay
 import MewWire
 
 /// One dial by all ways at once (DESIGN §6): a handshake with all addresses, and one through each relay, the second relay a
-/// moment later. Ways that turn up meanwhile are tried as well. The first handshake that is complete has the link.
+/// moment later. Ways that turn up meanwhile are tried as well. The first handshake that is complete has the link. A direct one
+/// that is complete later than one through a relay shows a better way: it goes on after the race.
 struct NodeRace: Sendable {
     let endpoint: Endpoint
     let relays: NodeRelays
@@ -25,7 +26,20 @@ struct NodeRace: Sendable {
     /// More ways through relays than this are no more likely to work.
     static let maxRelays = 3
 
+    /// What the race has brought.
+    struct Won: Sendable {
+        let connection: Connection
+        /// All that was tried.
+        let routes: FoundRoutes
+        /// Handshakes with addresses that go on, or are being given up. Whoever has the connection closes what comes of them.
+        let late: [Task<Connection?, Never>]
+    }
+
     private enum Lane: Sendable {
+        /// By addresses; its handshake is one of `Tried.handshakes`.
+        case direct(Connection)
+        /// The race is over before it is.
+        case left
         case connected(Connection)
         case failed(DialError)
         case found(FoundRoutes)
@@ -36,13 +50,13 @@ struct NodeRace: Sendable {
 
     /// What has been tried, and how many of these lanes still run.
     private struct Tried {
-        var relays: Set<RelayURL> = []
-        var addresses: Set<SocketAddress> = []
+        var routes = FoundRoutes()
+        var handshakes: [Task<Connection?, Never>] = []
         var running = 0
         var mayFindMore = true
     }
 
-    func connection() async throws(DialError) -> Connection {
+    func winner() async throws(DialError) -> Won {
         let outcome = await withTaskGroup(of: Lane.self) { group in
             var tried = Tried()
             add(FoundRoutes(relays: urls, addresses: target.addresses), to: &group, &tried, apart: Self.headStart)
@@ -62,15 +76,36 @@ struct NodeRace: Sendable {
     private func add(
         _ routes: FoundRoutes, to group: inout TaskGroup<Lane>, _ tried: inout Tried, apart: Duration
     ) {
-        let addresses = routes.addresses.filter { tried.addresses.insert($0).inserted }
+        let addresses = routes.addresses.filter { !tried.routes.addresses.contains($0) }
+        let urls = routes.relays.filter { !tried.routes.relays.contains($0) }
+        tried.routes.addresses += addresses
+        tried.routes.relays += urls
         if !addresses.isEmpty {
             tried.running += 1
-            group.addTask { await direct(addresses) }
+            let (handshake, lane) = start(addresses)
+            tried.handshakes.append(handshake)
+            group.addTask {
+                for await outcome in lane { return outcome }
+                return .left
+            }
         }
-        for (index, url) in routes.relays.filter({ tried.relays.insert($0).inserted }).enumerated() {
+        for (index, url) in urls.enumerated() {
             tried.running += 1
             group.addTask { await relayed(url, after: apart * index) }
         }
+    }
+
+    /// No task of the race: it may outlive it.
+    private func start(_ addresses: [SocketAddress]) -> (Task<Connection?, Never>, AsyncStream<Lane>) {
+        let (lane, outcome) = AsyncStream.makeStream(of: Lane.self)
+        let handshake = endpoint.loop.spawn { () -> Connection? in
+            let end = await direct(addresses)
+            outcome.yield(end)
+            outcome.finish()
+            if case .direct(let connection) = end { return connection }
+            return nil
+        }
+        return (handshake, lane)
     }
 
     private func nextFound() async -> Lane {
@@ -81,8 +116,9 @@ struct NodeRace: Sendable {
     /// The first connection; when there is none, all that was tried.
     private func finish(
         _ group: inout TaskGroup<Lane>, _ tried: inout Tried
-    ) async -> Result<Connection, DialError> {
+    ) async -> Result<Won, DialError> {
         var winner: Connection?
+        var isDirect = false
         var failures: [DialError] = []
         var isOver = false
         for await lane in group {
@@ -94,6 +130,11 @@ struct NodeRace: Sendable {
                     await connection.close(code: CloseCode.done.rawValue, reason: "another way was faster")
                 }
                 isOver = true
+            case .direct(let connection):
+                // Otherwise it is a late one.
+                if winner == nil { (winner, isDirect) = (connection, true) }
+                isOver = true
+            case .left: break
             case .failed(let error):
                 failures.append(error)
                 tried.running -= 1
@@ -107,15 +148,26 @@ struct NodeRace: Sendable {
             if tried.running == 0, !tried.mayFindMore { isOver = true }
             if isOver { group.cancelAll() }
         }
-        if let winner { return .success(winner) }
+        if isDirect || winner == nil {
+            for handshake in tried.handshakes { handshake.cancel() }
+        }
+        if let winner {
+            return .success(Won(connection: winner, routes: tried.routes, late: tried.handshakes))
+        }
+        for handshake in tried.handshakes { endpoint.loop.spawn { await close(handshake) } }
         return .failure(Task.isCancelled ? .cancelled : DialError(all: failures))
+    }
+
+    /// It may have been complete when it was given up.
+    private func close(_ handshake: Task<Connection?, Never>) async {
+        await handshake.value?.close(code: CloseCode.done.rawValue, reason: "the dial is over")
     }
 
     // MARK: Lanes
 
     private func direct(_ addresses: [SocketAddress]) async -> Lane {
         do throws(DialFailure) {
-            return .connected(
+            return .direct(
                 try await endpoint.connect(to: target.node, addresses: addresses, protocols: protocols))
         } catch {
             guard case .cancelled = error else { return .failed(DialError(error, relays.names)) }
