@@ -19,13 +19,7 @@ struct Flooding {
     private func leg() -> RelayLeg {
         let entropy = SystemEntropy()
         let settings = RelayLeg.Settings(url: url, secret: SecretKey.generate(entropy: entropy))
-        do {
-            let connector = NetworkRelayConnector(on: loop, blocking: try BlockingLoop(name: "interop-names"))
-            return RelayLeg(settings, connector: connector, loop: loop, entropy: entropy)
-        } catch {
-            report(["event": "failed", "reason": .string("\(error)")])
-            stop(1)
-        }
+        return RelayLeg(settings, connector: NetworkRelayConnector(on: loop), loop: loop, entropy: entropy)
     }
 
     /// Takes what comes, and asks the relay five times a second whether it is there; false when the relay was ever lost.

@@ -56,9 +56,9 @@ struct InteropNode {
             secret: secret ?? SecretKey.generate(entropy: SystemEntropy()), addresses: [options.bind])
         configuration.relays = options.relays
         do {
-            let relays = NetworkRelayConnector(on: loop, blocking: try BlockingLoop(name: "interop-names"))
             return try await Node.start(
-                configuration, network: KernelNetwork(), relays: relays, loop: loop, entropy: SystemEntropy())
+                configuration, network: KernelNetwork(), relays: NetworkRelayConnector(on: loop), loop: loop,
+                entropy: SystemEntropy())
         } catch {
             report(["event": "failed", "reason": .string("\(error)")])
             stop(1)

@@ -109,14 +109,12 @@ actor RelayPeer {
 /// A relay on loopback for one test.
 final class RelayStage: Sendable {
     let loop: EventLoop
-    let blocking: BlockingLoop
     let server: RelayServer
     let address: SocketAddress
     let trust: TLSTrust?
 
     init(certificate: TestCertificate? = nil, _ adapt: (inout RelaySettings) -> Void = { _ in }) async throws {
         loop = try EventLoop(name: "relay-test")
-        blocking = try BlockingLoop(name: "relay-files")
         var settings = RelaySettings(programVersion: "1.2.3")
         if let certificate {
             settings.identity = try TLSIdentity(
@@ -139,16 +137,15 @@ final class RelayStage: Sendable {
         let metrics = await stage.server.metrics
         #expect(metrics.connections == 0 && metrics.strangers == 0 && metrics.sources == 0 && metrics.nodes == 0)
         stage.loop.stop()
-        stage.blocking.stop()
     }
 
     func connect() async throws -> any TCPStream {
-        try await StreamDialler(on: loop, blocking: blocking).connect(
+        try await StreamDialler(on: loop).connect(
             host: address.host, port: address.port, tls: trust)
     }
 
     func connectPlain() async throws -> any TCPStream {
-        try await StreamDialler(on: loop, blocking: blocking).connect(host: address.host, port: address.port, tls: nil)
+        try await StreamDialler(on: loop).connect(host: address.host, port: address.port, tls: nil)
     }
 
     /// One HTTP request and everything that is answered.

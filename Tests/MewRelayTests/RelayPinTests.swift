@@ -13,7 +13,7 @@ struct RelayPinTests {
 
     /// How a leg to `url` fares: nil when it is connected.
     private static func problem(_ stage: RelayStage, _ url: RelayURL) async throws -> String? {
-        let connector = NetworkRelayConnector(on: stage.loop, blocking: stage.blocking, trust: stage.trust)
+        let connector = NetworkRelayConnector(on: stage.loop, trust: stage.trust)
         let leg = RelayLeg(
             .init(url: url, secret: try key(1)), connector: connector, loop: stage.loop, entropy: SystemEntropy())
         await leg.start()

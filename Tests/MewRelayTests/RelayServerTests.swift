@@ -233,7 +233,6 @@ struct RelayServerTests {
         await drained
         await #expect(throws: (any Error).self) { _ = try await stage.connect() }
         stage.loop.stop()
-        stage.blocking.stop()
     }
 
     @Test(

@@ -78,7 +78,7 @@ extension DaemonProgram {
                 node = try await Node.start(
                     nodeConfiguration(secret, attempt, configuration, counter, diagnostics), network: KernelNetwork(),
                     relays: NetworkRelayConnector(
-                        on: loops.network, blocking: loops.files, trust: configuration.relayTrust),
+                        on: loops.network, trust: configuration.relayTrust),
                     loop: loops.network, entropy: entropy)
             } catch {
                 guard case .portTaken = error else { throw StartFailure(error) }

@@ -14,11 +14,9 @@ package final class NetworkRelayConnector: RelayConnector {
     private let dialler: StreamDialler
     private let trust: Mutex<TLSTrust?>
 
-    /// - Parameters:
-    ///   - blocking: where the system's resolver may block.
-    ///   - trust: whom to believe; nil for the system's store, which is read when the first relay needs it.
-    package init(on loop: EventLoop, blocking: BlockingLoop, trust: TLSTrust? = nil) {
-        dialler = StreamDialler(on: loop, blocking: blocking)
+    /// - Parameter trust: whom to believe; nil for the system's store, which is read when the first relay needs it.
+    package init(on loop: EventLoop, trust: TLSTrust? = nil) {
+        dialler = StreamDialler(on: loop)
         self.trust = Mutex(trust)
     }
 

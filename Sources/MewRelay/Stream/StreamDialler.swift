@@ -5,17 +5,16 @@ package import MewLoop
 /// hands when TLS is wanted.
 package struct StreamDialler: Sendable {
     private let loop: EventLoop
-    private let lookup: HostLookup
+    private let names: HostLookup
 
     /// How long one address may take before it is given up (spec/iroh-wire.md §4.1).
     package static let attemptLimit: Duration = .milliseconds(1_500)
     /// RFC 8305 §5: "a recommended value is 250 milliseconds".
     package static let headStart: Duration = .milliseconds(250)
 
-    /// - Parameter blocking: where the system's resolver may block.
-    package init(on loop: EventLoop, blocking: BlockingLoop) {
+    package init(on loop: EventLoop, names: HostLookup = HostLookup()) {
         self.loop = loop
-        lookup = HostLookup(blocking: blocking)
+        self.names = names
     }
 
     /// Connects within `limit`.
@@ -35,7 +34,7 @@ package struct StreamDialler: Sendable {
     private func dial(_ host: String, _ port: UInt16, _ tls: TLSTrust?) async throws(StreamFailure) -> any TCPStream {
         let addresses: [SocketAddress]
         do throws(HostLookup.Failure) {
-            addresses = try await lookup.addresses(of: host, port: port)
+            addresses = try await names.addresses(of: host, port: port)
         } catch {
             throw .lookup(error)
         }

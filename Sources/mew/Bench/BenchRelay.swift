@@ -59,7 +59,7 @@ struct BenchCrowd: Sendable {
     }
 
     static func connector(_ runtime: Runtime) -> NetworkRelayConnector {
-        NetworkRelayConnector(on: runtime.loop, blocking: runtime.files)
+        NetworkRelayConnector(on: runtime.loop)
     }
 
     static func leg(

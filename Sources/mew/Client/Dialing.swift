@@ -25,7 +25,7 @@ func makeNodeDialer(options: DialerOptions, runtime: Runtime) async throws(Comma
     do throws(NodeError) {
         let node = try await Node.start(
             configuration, network: KernelNetwork(),
-            relays: NetworkRelayConnector(on: runtime.loop, blocking: runtime.files, trust: options.relayTrust),
+            relays: NetworkRelayConnector(on: runtime.loop, trust: options.relayTrust),
             loop: runtime.loop, entropy: SystemEntropy())
         runtime.atEnd { await node.stop() }
         return node
