@@ -26,6 +26,15 @@ package struct InterfaceAddress: Hashable, Sendable {
         return found.map(InterfaceAddress.init)
     }
 
+    init(
+        _ interface: String, _ address: SocketAddress, prefixLength: Int = 24, isUp: Bool = true,
+        isLoopback: Bool = false, isPointToPoint: Bool = false, isBridge: Bool = false
+    ) {
+        (self.interface, self.address, self.prefixLength) = (interface, address, prefixLength)
+        (self.isUp, self.isLoopback) = (isUp, isLoopback)
+        (self.isPointToPoint, self.isBridge) = (isPointToPoint, isBridge)
+    }
+
     private init(_ found: csys_interface) {
         interface = withUnsafeBytes(of: found.name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
         address = SocketAddress(found.address)

@@ -10,9 +10,12 @@ package enum NetworkEvent: Hashable, Sendable {
 }
 
 /// What a machine's network looks like, as far as it decides how packets leave.
-package struct NetworkPicture: Hashable, Sendable {
+package struct NetworkPicture: Sendable {
     /// Of interfaces that are up.
     package let addresses: Set<SocketAddress>
+    /// Those that matter to others: without bridges of containers, which come and go with them, and without link-local
+    /// addresses, which every end of a container's cable has.
+    let lasting: Set<SocketAddress>
     /// Where packets to the outside leave from, by family; without one there is no way to the outside.
     let outward: [SocketAddress]
 
@@ -23,7 +26,19 @@ package struct NetworkPicture: Hashable, Sendable {
             var address = csys_address()
             return csys_outward_address(Int32(family), &address) == 1 ? SocketAddress(address) : nil
         }
-        return NetworkPicture(addresses: Set(found.filter(\.isUp).map(\.address)), outward: outward)
+        return NetworkPicture(of: found, outward: outward)
+    }
+
+    init(of interfaces: [InterfaceAddress], outward: [SocketAddress]) {
+        let up = interfaces.filter(\.isUp)
+        addresses = Set(up.map(\.address))
+        lasting = Set(up.filter { !$0.isBridge && $0.address.scope == 0 }.map(\.address))
+        self.outward = outward
+    }
+
+    /// Whether packets leave as they do in `other`.
+    func isLike(_ other: NetworkPicture) -> Bool {
+        lasting == other.lasting && outward == other.outward
     }
 }
 
@@ -60,7 +75,7 @@ package final class NetworkWatch: @unchecked Sendable {
 
     private func gathered() {
         timer = nil
-        guard NetworkPicture.current() != picture else { return }
+        guard !NetworkPicture.current().isLike(picture) else { return }
         tell(.changed)
     }
 
