@@ -242,6 +242,13 @@ package actor StreamSocket {
         settleWriters()
     }
 
+    /// Writes what the kernel takes now; nothing while others write. For a goodbye that nobody waits for.
+    package func writeAtOnce(_ bytes: [UInt8]) {
+        guard descriptor >= 0, failure == nil, writers.isEmpty, !finishes else { return }
+        // Whether it was all of it is of no interest to whoever closes now.
+        _ = bytes.withUnsafeBytes { csys_stream_write(descriptor, $0.baseAddress, $0.count) }
+    }
+
     // MARK: - Ending
 
     /// Ends our direction after what was written; reading goes on. Idempotent.

@@ -87,8 +87,8 @@ package actor TLSStream: TCPStream {
         do throws(TLSFailure) {
             try decrypt(block)
         } catch {
-            // The alert tells the peer why; it matters to nobody whether it arrives.
-            try await flush()
+            // The alert tells the peer why. When it cannot be sent, ours is still the better reason.
+            try? await flush()
             throw .tls(error)
         }
         try await flush()
@@ -135,8 +135,10 @@ package actor TLSStream: TCPStream {
     }
 
     package func close() async {
+        // RFC 8446 §6.1: so that the peer knows that nothing was cut off. Without waiting: one that takes nothing must not hold
+        // us up.
         engine.finish()
-        // Without waiting: a peer that takes nothing must not hold us up.
+        if !isFlushing, engine.hasOutput { await socket.writeAtOnce(engine.takeOutput()) }
         await socket.close()
     }
 
