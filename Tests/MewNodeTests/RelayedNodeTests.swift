@@ -45,24 +45,11 @@ struct RelayedNodeTests {
             let relay = TestRelay()
             let far = try Self.start(2, relay: relay, relays: [TestRelay.url], on: farMachine, world)
             let near = try Self.start(1, relay: relay, relays: [], on: nearMachine, world)
-            farMachine.loop.spawn { [loop = Lent(farMachine.loop)] in await Self.echoAll(far, loop.value) }
+            farMachine.loop.spawn { [loop = Lent(farMachine.loop)] in await echoAll(far, loop.value) }
             let pair = Pair(relay: relay, far: far, near: near, farMachine: farMachine, nearMachine: nearMachine)
             try body(world, pair)
             try world.run(on: nearMachine) { await near.stop() }
             try world.run(on: farMachine) { await far.stop() }
-        }
-    }
-
-    /// Every channel of every link gets its messages back. A dial may leave a link without any.
-    private static func echoAll(_ node: Node, _ loop: any Loop) async {
-        while let link = await node.acceptLink() {
-            loop.spawn {
-                await link.authorize(charging: ByteBudget(maxBytes: 64 << 20))
-                while let channel = await link.acceptChannel() {
-                    while let message = try? await channel.receive() { try? await channel.send(message) }
-                    await channel.finish()
-                }
-            }
         }
     }
 
@@ -108,6 +95,90 @@ struct RelayedNodeTests {
             #expect(seen.count == 2)
             #expect(seen.contains(pair.far.node))
             #expect(!seen.contains(pair.near.node))
+        }
+    }
+
+    @Test("a relay that serves only those on its list is shown the node key; the next time it is not refused first")
+    func listed() throws {
+        try withPair { world, pair in
+            pair.relay.serve(only: [pair.far.node, pair.near.node])
+            let (near, target) = (pair.near, target(pair))
+            for _ in 0..<2 {
+                try world.run(on: pair.nearMachine) {
+                    let link = try await near.dial(target)
+                    #expect(await link.status().path == Self.relayed)
+                    await link.close(code: .done, reason: "")
+                }
+                // Longer than a leg stays that nobody uses.
+                try world.run(for: .seconds(70))
+                #expect(!pair.relay.nodes.contains(near.node))
+            }
+            #expect(pair.relay.refusals == 1)
+        }
+    }
+
+    @Test("what a relay says once is told for a minute; what lasts, until it takes it back")
+    func complaints() throws {
+        try withPair { world, pair in
+            try world.run(for: .seconds(1))
+            let far = pair.far
+            func problem() throws -> String? {
+                try world.run(on: pair.farMachine) { await far.homeRelays().first?.status?.problem }
+            }
+            for frame in [RelayFrame.status(.rateLimited), .health("too busy")] {
+                pair.relay.tell(frame)
+                try world.run(for: .seconds(50))
+                #expect(try problem() != nil)
+                // Once more: from here on it is a minute.
+                pair.relay.tell(frame)
+                try world.run(for: .milliseconds(59_900))
+                #expect(try problem() != nil)
+                try world.run(for: .milliseconds(200))
+                #expect(try problem() == nil)
+            }
+            pair.relay.tell(.status(.rateLimited))
+            pair.relay.tell(.status(.sameNodeConnectedElsewhere))
+            try world.run(for: .seconds(200))
+            #expect(try problem()?.contains("copy of its key") == true)
+            pair.relay.tell(.status(.healthy))
+            try world.run(for: .seconds(1))
+            #expect(try problem() == nil)
+        }
+    }
+
+    @Test("a leg that lives through a change of the network has its distance measured anew at once")
+    func measuredAnew() throws {
+        try withPair { world, pair in
+            try world.run(for: .seconds(3))
+            let far = pair.far
+            func measured() throws -> Instant? {
+                try world.run(on: pair.farMachine) { await far.homeRelays().first?.status?.measured }
+            }
+            let before = try #require(try measured())
+            try world.run(on: pair.farMachine) { await far.networkChanged() }
+            try world.run(for: .milliseconds(100))
+            #expect(try #require(try measured()) > before)
+        }
+    }
+
+    @Test("whoever dials while the node stops, or later, leaves nothing at the relay", arguments: [true, false])
+    func dialAndStop(isMute: Bool) throws {
+        try withPair { world, pair in
+            try world.run(for: .seconds(1))
+            let (near, target) = (pair.near, target(pair))
+            pair.relay.set(mute: isMute)
+            let before = pair.relay.clientCount
+            pair.nearMachine.loop.spawn { _ = try? await near.dial(target) }
+            if !isMute { try world.run(on: pair.nearMachine) { await near.stop() } }
+            try world.run(for: .milliseconds(1))
+            if isMute { try world.run(on: pair.nearMachine) { await near.stop() } }
+            // A search for records takes three seconds at a relay that says nothing.
+            try world.run(for: .seconds(5))
+            #expect(pair.relay.clientCount == before)
+            try world.run(on: pair.nearMachine) { _ = try? await near.dial(target) }
+            // A search for records takes three seconds at a relay that says nothing.
+            try world.run(for: .seconds(5))
+            #expect(pair.relay.clientCount == before)
         }
     }
 

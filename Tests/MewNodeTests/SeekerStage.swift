@@ -9,6 +9,19 @@ import MewWire
 import Synchronization
 import Testing
 
+/// Every channel of every link gets its messages back. A dial may leave a link without any.
+func echoAll(_ node: Node, _ loop: any Loop) async {
+    while let link = await node.acceptLink() {
+        loop.spawn {
+            await link.authorize(charging: ByteBudget(maxBytes: 64 << 20))
+            while let channel = await link.acceptChannel() {
+                while let message = try? await channel.receive() { try? await channel.send(message) }
+                await channel.finish()
+            }
+        }
+    }
+}
+
 /// One node that listens at relays, and one that knows little of it and seeks it, on the simulated network. The relays are beside
 /// the network.
 struct SeekerStage {
@@ -44,7 +57,7 @@ struct SeekerStage {
                 $0.nextRecordTimestamp = { numbers.next() }
             }
             let near = try start(nearMachine, world, relays, secret(1)) { $0.knownRelays = plan.known }
-            farMachine.loop.spawn { while let link = await far.acceptLink() { _ = link } }
+            farMachine.loop.spawn { [loop = Lent(farMachine.loop)] in await echoAll(far, loop.value) }
             try world.run(for: plan.settling)
             try body(
                 SeekerStage(

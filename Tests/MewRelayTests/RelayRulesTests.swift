@@ -79,6 +79,29 @@ struct RelayRulesTests {
         }
     }
 
+    @Test("a guest proves its node, for itself and this connection, and under its own name")
+    func guests() throws {
+        let (guest, node) = (try key(7), try key(8))
+        let challenge = try #require(RelayChallenge(bytes: Array(0..<16)))
+        let binding = RelayNodeProof.Binding(keyingMaterial: [UInt8](0..<32))
+        let admission = RelayAdmission(challenge: challenge, binding: binding)
+        func answer(_ proof: RelayNodeProof) -> RelayAdmission.Step {
+            var auth = RelayClientAuth(answering: challenge, secret: guest)
+            auth.nodeProof = proof
+            return admission.receive(.clientAuth(auth))
+        }
+        let proof = RelayNodeProof(node, as: guest.node, answering: challenge, binding: binding)
+        #expect(answer(proof) == .proven(guest.node, account: node.node))
+        let other = try #require(RelayChallenge(bytes: Array(1..<17)))
+        for proof in [
+            RelayNodeProof(node, as: node.node, answering: challenge, binding: binding),
+            RelayNodeProof(node, as: guest.node, answering: other, binding: binding),
+            RelayNodeProof(node, as: guest.node, answering: challenge, binding: .init(keyingMaterial: nil)),
+        ] {
+            #expect(answer(proof) == .deny(reason: "signature invalid"))
+        }
+    }
+
     @Test(
         "keying material proves the node without a round trip; without TLS, or when it differs, the challenge decides")
     func keyingMaterial() throws {

@@ -21,11 +21,8 @@ package final class SimPeer: @unchecked Sendable {
         _ world: SimWorld, _ name: String, key: UInt8, relays: [RelayURL] = [], behind router: SimRouter? = nil,
         diagnostics: any DiagnosticSink = NoDiagnostics()
     ) throws {
-        guard let secret = SecretKey(seed: [UInt8](repeating: key, count: 32)) else {
-            preconditionFailure("32 bytes are a seed")
-        }
         var configuration = Node.Configuration(
-            secret: secret, addresses: [SocketAddress.anyIPv4.with(port: Self.port)], offers: [.native],
+            secret: Self.secret(key), addresses: [SocketAddress.anyIPv4.with(port: Self.port)], offers: [.native],
             diagnostics: diagnostics)
         configuration.relays = relays
         let machine = world.addNode(name, behind: router)
@@ -40,6 +37,13 @@ package final class SimPeer: @unchecked Sendable {
         node = try world.run(on: machine) {
             try await Node.start(ready, network: network, relays: connector, loop: loop, entropy: entropy)
         }
+    }
+
+    static func secret(_ key: UInt8) -> SecretKey {
+        guard let secret = SecretKey(seed: [UInt8](repeating: key, count: 32)) else {
+            preconditionFailure("32 bytes are a seed")
+        }
+        return secret
     }
 
     package var address: SocketAddress { machine.address(port: Self.port) }

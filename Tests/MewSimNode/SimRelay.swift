@@ -1,4 +1,5 @@
 package import MewBase
+internal import MewIdentity
 internal import MewLoop
 internal import MewRelay
 package import MewSim
@@ -21,14 +22,18 @@ package final class SimRelay: @unchecked Sendable {
     package let address: SocketAddress
     private let world: SimWorld
     private let name: String
+    private var rules = AccessRules.everyone
     package private(set) var machine: SimNode
     package private(set) var failing: Failing?
 
     package static let port: UInt16 = 3_340
 
     /// At `10.2.0.<number>`.
-    package init(_ world: SimWorld, number: UInt32) {
+    ///
+    /// - Parameter keys: of the peers that it serves; nil for everybody.
+    package init(_ world: SimWorld, number: UInt32, serving keys: [UInt8]? = nil) {
         self.world = world
+        rules.allowed = keys.map { keys in Set(keys.map { SimPeer.secret($0).node }) }
         name = "relay \(number)"
         address = SocketAddress(ipv4: 0x0a02_0000 + number, port: Self.port)
         guard let url = try? RelayURL("http://\(address)/") else { preconditionFailure("a relay's URL") }
@@ -38,8 +43,11 @@ package final class SimRelay: @unchecked Sendable {
     }
 
     private func start() {
+        let rules = rules
         let server = machine.loop.enter {
-            RelayServer(RelaySettings(programVersion: "test"), on: machine.loop, entropy: machine.entropy)
+            var settings = RelaySettings(programVersion: "test")
+            settings.rules = rules
+            return RelayServer(settings, on: machine.loop, entropy: machine.entropy)
         }
         let (address, network) = (address, machine.streams)
         machine.loop.spawn {

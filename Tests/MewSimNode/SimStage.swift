@@ -22,6 +22,8 @@ package final class SimStage: @unchecked Sendable {
         package var talk = Talk.both
         /// Nothing passes directly from the beginning on: without that a listener's call soon makes a link direct.
         package var startsCut = false
+        /// The keys of the peers that the relays serve (the dialler has 1, the listener 2); nil for everybody.
+        package var listed: [UInt8]?
         /// Takes what the nodes report, each line with its time and its side.
         package var log: (@Sendable (String) -> Void)?
         /// Of all links outside.
@@ -59,7 +61,7 @@ package final class SimStage: @unchecked Sendable {
         (self.world, self.plan) = (world, plan)
         directLinks = (plan.wire, plan.wire)
         world.changeLinks { $0 = plan.wire }
-        relays = (0..<plan.relays).map { SimRelay(world, number: UInt32($0 + 1)) }
+        relays = (0..<plan.relays).map { SimRelay(world, number: UInt32($0 + 1), serving: plan.listed) }
         nearBox = plan.nearBox.map { behaviour in world.addRouter("near's box") { $0 = behaviour } }
         farBox = plan.farBox.map { behaviour in world.addRouter("far's box") { $0 = behaviour } }
         far = try SimPeer(

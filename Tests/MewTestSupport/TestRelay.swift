@@ -18,6 +18,8 @@ package final class TestRelay: RelayConnector, @unchecked Sendable {
     private var forwardedCount = 0
     private var kept = TestRelayRecords()
     private var requestCount = 0
+    private var list: Set<NodeID>?
+    private var refusalCount = 0
 
     package init() {}
 
@@ -33,6 +35,9 @@ package final class TestRelay: RelayConnector, @unchecked Sendable {
 
     /// The nodes that are connected, in the order in which they came.
     package var nodes: [NodeID] { lock.withLock { _ in clients.compactMap(\.node) } }
+
+    /// Connections that are open, whoever has them.
+    package var clientCount: Int { lock.withLock { _ in clients.count } }
 
     /// Connections that were asked for.
     package var requests: Int { lock.withLock { _ in requestCount } }
@@ -57,6 +62,14 @@ package final class TestRelay: RelayConnector, @unchecked Sendable {
     package func set(mute: Bool) {
         lock.withLock { _ in isMute = mute }
     }
+
+    /// Serves these nodes, as a relay of others does: it knows them by the key they come under.
+    package func serve(only nodes: Set<NodeID>?) {
+        lock.withLock { _ in list = nodes }
+    }
+
+    /// Clients that were not served.
+    package var refusals: Int { lock.withLock { _ in refusalCount } }
 
     /// Says this to all clients.
     package func tell(_ frame: RelayFrame) {
@@ -121,6 +134,11 @@ package final class TestRelay: RelayConnector, @unchecked Sendable {
     private func handle(_ frame: RelayFrame, from client: Client) {
         switch frame {
         case .clientAuth(let auth) where auth.isValid(for: client.challenge):
+            guard list?.contains(auth.node) ?? true else {
+                refusalCount += 1
+                client.send(.serverDeniesAuth(reason: "not authorized"))
+                return client.end()
+            }
             client.node = auth.node
             client.send(.serverConfirmsAuth)
         case .ping(let value): client.send(.pong(value))

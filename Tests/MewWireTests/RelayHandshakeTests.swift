@@ -63,6 +63,27 @@ struct RelayHandshakeTests {
         #expect(RelayClientAuth(encoded: damaged[...]) == nil)
     }
 
+    @Test("an answer with a proof of the node key is read back, and is none with a byte less or more")
+    func account() throws {
+        let challenge = try #require(RelayChallenge(bytes: Array(0..<16)))
+        let (guest, node) = (try exampleKey(), try #require(SecretKey(seed: [UInt8](repeating: 9, count: 32))))
+        let binding = RelayNodeProof.Binding(keyingMaterial: nil)
+        var handshake = RelayClientHandshake(secret: guest, account: .init(node, binding: binding))
+        guard case .send(.clientAuth(let auth)) = handshake.receive(.serverChallenge(challenge)) else {
+            Issue.record("a challenge was not answered")
+            return
+        }
+        #expect(auth.isValid(for: challenge) && auth.node == guest.node)
+        #expect(auth.nodeProof?.node == node.node)
+        #expect(auth.nodeProof?.isValid(for: guest.node, challenge, binding) == true)
+        #expect(auth.encoded.count == 97 + 96)
+        #expect(RelayClientAuth(encoded: auth.encoded[...]) == auth)
+        for length in [98, 192] { #expect(RelayClientAuth(encoded: auth.encoded[..<length]) == nil) }
+        #expect(RelayClientAuth(encoded: (auth.encoded + [0])[...]) == nil)
+        // Cut off before the proof it is the answer of a guest on nobody's account.
+        #expect(RelayClientAuth(encoded: auth.encoded[..<97])?.nodeProof == nil)
+    }
+
     @Test("the proof over keying material has the text of iroh")
     func keyingMaterialText() throws {
         let material = (0..<32).map { UInt8($0) }

@@ -30,6 +30,32 @@ struct RelayLawTests {
         #expect(sorted[5] <= .seconds(10))
     }
 
+    @Test("a relay that serves only those on its list serves a dialler on it, through restarts, and no other")
+    func listed() throws {
+        for seed in UInt64(0)..<4 {
+            var plan = SimStage.Plan(knowsAddress: false).wired(by: seed)
+            plan.startsCut = true
+            plan.listed = [1, 2]
+            try withSimStage(seed: seed, plan) { stage in
+                try stage.dial()
+                #expect(stage.broken == nil)
+                try #require(stage.conversation.path == .relay(url: stage.relays[0].url.description))
+                try stage.world.run(for: .seconds(15))
+                stage.relays[0].fail(.dies)
+                try stage.world.run(for: .seconds(6))
+                stage.relays[0].recover()
+                let time = try stage.recover(from: stage.world.now, within: .seconds(20))
+                #expect(try #require(time) <= .seconds(10))
+                #expect(stage.broken == nil)
+            }
+            plan.listed = [2]
+            try withSimStage(seed: seed, plan) { stage in
+                try stage.dial()
+                #expect(stage.broken?.contains("the relay does not admit us: not authorized") == true)
+            }
+        }
+    }
+
     @Test("a link through the only relay goes on when that is there again", arguments: SimRelay.Failing.allCases)
     func onlyRelay(how: SimRelay.Failing) throws {
         for seed in UInt64(0)..<4 {

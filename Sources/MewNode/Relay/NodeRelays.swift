@@ -37,7 +37,7 @@ actor NodeRelays {
     nonisolated let unownedExecutor: UnownedSerialExecutor
     nonisolated let names = CarrierNames()
     nonisolated let loop: any Loop
-    private let endpoint: Endpoint
+    let endpoint: Endpoint
     let connector: any RelayConnector
     private let entropy: any Entropy
     let secret: SecretKey
@@ -63,6 +63,10 @@ actor NodeRelays {
     var published: [RelayURL] = []
 
     private var visits: [RelayURL: Visit] = [:]
+    /// Those that serve no strangers, so that the next leg does not begin with a refusal.
+    private var strict: Set<RelayURL> = []
+    /// One that is not remembered costs one more connection each time.
+    private static let maxStrict = 64
     private(set) var isStopped = false
 
     /// How long a leg stays that nobody uses (spec/iroh-wire.md §4.5): the next dial often goes the same way.
@@ -101,11 +105,16 @@ actor NodeRelays {
     /// The leg to `url`, on its way or connected. Whoever calls this calls `release` once.
     func visit(_ url: RelayURL) async -> Joined {
         if let joined = use(url) { return joined }
-        let joined = await join(url, as: visitor)
+        let joined = await join(url, as: visitor, account: secret)
         // Somebody else may have been faster.
         if let other = use(url) {
             await leave(joined)
             return other
+        }
+        // Who dials while the node stops gets a leg that is closed.
+        guard !isStopped else {
+            await leave(joined)
+            return joined
         }
         visits[url] = Visit(joined: joined, users: 1)
         return joined
@@ -134,18 +143,28 @@ actor NodeRelays {
     private func lingered(_ url: RelayURL) {
         guard let visit = visits[url], visit.users == 0 else { return }
         visits[url] = nil
-        loop.spawn { await self.leave(visit.joined) }
+        loop.spawn {
+            await self.remember(visit.joined)
+            await self.leave(visit.joined)
+        }
+    }
+
+    private func remember(_ joined: Joined) async {
+        guard await joined.leg.needsAccount, strict.count < Self.maxStrict else { return }
+        strict.insert(joined.leg.url)
     }
 
     // MARK: - Legs
 
-    func join(_ url: RelayURL, as key: SecretKey) async -> Joined {
-        let leg = RelayLeg(
-            .init(url: url, secret: key, token: token, diagnostics: diagnostics), connector: connector, loop: loop,
-            entropy: entropy)
+    /// - Parameter account: of whom dials under a key that is thrown away: shown when the relay wants to know.
+    func join(_ url: RelayURL, as key: SecretKey, account: SecretKey? = nil) async -> Joined {
+        var settings = RelayLeg.Settings(url: url, secret: key, token: token, diagnostics: diagnostics)
+        settings.account = account
+        settings.showsAccount = strict.contains(url)
+        let leg = RelayLeg(settings, connector: connector, loop: loop, entropy: entropy)
         let carrier = await endpoint.attach(RelayCarrier(leg))
         names[carrier] = url
-        await leg.start()
+        if !isStopped { await leg.start() }
         return Joined(leg: leg, carrier: carrier)
     }
 

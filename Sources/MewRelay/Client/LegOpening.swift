@@ -8,6 +8,8 @@ struct LegOpening: Sendable {
     let stream: any TCPStream
     let settings: RelayLeg.Settings
     let entropy: any Entropy
+    /// The node key, for a relay that has refused a guest.
+    let account: SecretKey?
 
     /// `@unchecked Sendable`: handed from the task that opened the connection to the leg, and used by the leg alone.
     struct Admitted: @unchecked Sendable {
@@ -22,10 +24,10 @@ struct LegOpening: Sendable {
 
     private func open() async -> Result<Admitted, LegEnd> {
         do throws(LegEnd) {
-            let (version, rest) = try await upgrade()
-            let framing = LegFraming(rest: rest, entropy: entropy)
-            try await authenticate(framing)
-            return .success(Admitted(framing: framing, version: version))
+            let upgraded = try await upgrade()
+            let framing = LegFraming(rest: upgraded.rest, entropy: entropy)
+            try await authenticate(await handshake(takesAccount: upgraded.takesAccount), framing)
+            return .success(Admitted(framing: framing, version: upgraded.version))
         } catch {
             return .failure(error)
         }
@@ -33,10 +35,15 @@ struct LegOpening: Sendable {
 
     // MARK: Upgrade
 
-    private func upgrade() async throws(LegEnd) -> (RelayVersion, rest: [UInt8]) {
+    private typealias Upgraded = (version: RelayVersion, takesAccount: Bool, rest: [UInt8])
+
+    private func upgrade() async throws(LegEnd) -> Upgraded {
         let upgrade = LegUpgrade(entropy: entropy)
-        let proof = await keyingMaterialProof()
-        try await write(upgrade.request(to: settings.url, token: settings.token, proof: proof).encoded)
+        // The proof of an account needs the challenge.
+        let proof = account == nil ? await keyingMaterialProof() : nil
+        let request = upgrade.request(
+            to: settings.url, token: settings.token, proof: proof, offersAccount: account != nil)
+        try await write(request.encoded)
         var received: [UInt8] = []
         while true {
             switch HTTPResponse.parse(received) {
@@ -48,7 +55,7 @@ struct LegOpening: Sendable {
                     if let pinned = settings.url.key {
                         try upgrade.checkKey(pinned, in: response, binding: await binding(upgrade))
                     }
-                    return (version, Array(received[byteCount...]))
+                    return (version, upgrade.takesAccount(response), Array(received[byteCount...]))
                 } catch {
                     throw .refused(error.reason)
                 }
@@ -72,8 +79,18 @@ struct LegOpening: Sendable {
 
     // MARK: Proof
 
-    private func authenticate(_ framing: LegFraming) async throws(LegEnd) {
-        var handshake = RelayClientHandshake(secret: settings.secret)
+    private func handshake(takesAccount: Bool) async -> RelayClientHandshake {
+        guard let account else { return RelayClientHandshake(secret: settings.secret) }
+        // A relay of others knows nodes by the key they come under, and by nothing else.
+        guard takesAccount else { return RelayClientHandshake(secret: account) }
+        let material = await stream.exportKeyingMaterial(
+            label: RelayNodeProof.exporterLabel, context: [], byteCount: RelayNodeProof.exporterByteCount)
+        return RelayClientHandshake(
+            secret: settings.secret, account: .init(account, binding: .init(keyingMaterial: material)))
+    }
+
+    private func authenticate(_ first: RelayClientHandshake, _ framing: LegFraming) async throws(LegEnd) {
+        var handshake = first
         while true {
             switch handshake.receive(try await nextFrame(framing)) {
             case .send(let frame): try await write(framing.encode(frame))

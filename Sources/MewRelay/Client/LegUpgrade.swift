@@ -15,13 +15,17 @@ struct LegUpgrade {
     /// - Parameters:
     ///   - token: shown as bearer to relays that want one.
     ///   - proof: over TLS, saves the challenge.
-    func request(to url: RelayURL, token: String?, proof: RelayKeyingMaterialProof?) -> HTTPRequest {
+    ///   - offersAccount: asks whether the relay takes a proof of our node key besides.
+    func request(
+        to url: RelayURL, token: String?, proof: RelayKeyingMaterialProof?, offersAccount: Bool = false
+    ) -> HTTPRequest {
         var fields: HTTPFields = [
             "host": url.authority, "upgrade": "websocket", "connection": "Upgrade", "sec-websocket-key": key,
             "sec-websocket-version": "13",
             "sec-websocket-protocol": RelayVersion.preferred.map(\.rawValue).joined(separator: ", "),
         ]
         if url.key != nil { fields.append(RelayKeyProof.fieldName, "1") }
+        if offersAccount { fields.append(RelayNodeProof.fieldName, "1") }
         if let token { fields.append("authorization", "Bearer \(token)") }
         if let proof { fields.append(RelayKeyingMaterialProof.fieldName, proof.fieldValue) }
         return HTTPRequest("GET", "/relay", fields)
@@ -47,6 +51,9 @@ struct LegUpgrade {
             throw Refusal(reason: "the relay's proof of its key is not for this connection")
         }
     }
+
+    /// Nobody but a relay of ours says so.
+    func takesAccount(_ response: HTTPResponse) -> Bool { response.fields[RelayNodeProof.fieldName] == "1" }
 
     func version(in response: HTTPResponse) throws(Refusal) -> RelayVersion {
         guard response.status == 101 else {

@@ -34,7 +34,8 @@ extension RelayLeg {
     }
 
     private func serve(_ stream: any TCPStream) async -> LegEnd {
-        let opening = LegOpening(stream: stream, settings: settings, entropy: entropy)
+        let opening = LegOpening(
+            stream: stream, settings: settings, entropy: entropy, account: showsAccount ? settings.account : nil)
         let admitted: LegOpening.Admitted
         switch await opening.admitted(within: Self.admissionLimit, on: loop) {
         case .success(let done): admitted = done
@@ -56,7 +57,7 @@ extension RelayLeg {
     private func begin() {
         let now = loop.now
         phase = .connected(since: now)
-        problem = nil
+        set(problem: nil)
         // The first question is due at once: only its answer shows that the relay is good (spec/iroh-wire.md §4.5).
         pings = PingClock(asking: entropy.uint64())
         report(.info, "relay_connected", "the relay \(url) forwards for us")
@@ -125,7 +126,7 @@ extension RelayLeg {
         case .ping(let value): say(.pong(value))
         case .pong(let value): ponged(value)
         case .endpointGone(let node): report(.debug, "relay_peer_gone", "\(node) has left the relay \(url)")
-        case .health(let words): complains(words.printable(limit: 120))
+        case .health(let words): complains(words.printable(limit: 120), for: Self.complaintLife)
         case .status(let health): changed(health)
         case .restarting(let reconnectInMs, _): restarting(after: .milliseconds(Int64(reconnectInMs)))
         case .serverChallenge, .clientAuth, .serverConfirmsAuth, .serverDeniesAuth, .clientToRelay:
@@ -143,28 +144,40 @@ extension RelayLeg {
     private func ponged(_ value: UInt64) {
         pings?.pong(value, now: loop.now)
         if firstPong == nil { firstPong = loop.now }
-        if value == doubt?.payload { doubt = nil }
+        if let doubt, value == doubt.payload {
+            pings?.measured(doubt.asked.duration(to: loop.now), now: loop.now)
+            endDoubt()
+        }
         waiters.resumeAll()
     }
+
+    /// How long something that a relay says once, and never takes back, stays worth telling.
+    static let complaintLife: Duration = .seconds(60)
 
     private func changed(_ health: RelayHealth) {
         switch health {
         case .healthy:
-            problem = nil
+            set(problem: nil)
             isSuperseded = false
             waiters.resumeAll(.phase)
         case .sameNodeConnectedElsewhere:
             isSuperseded = true
-            complains(
-                "the same node is connected there once more, so a copy of its key is in use elsewhere; "
-                    + "give one of the two a state directory of its own")
-        case .rateLimited: complains("the relay slows us down: we send more than it forwards for one node")
+            complains(settings.account == nil ? Self.copyElsewhere : Self.othersTurn)
+        case .rateLimited:
+            complains("the relay slows us down: we send more than it forwards for one node", for: Self.complaintLife)
         case .unknown: break
         }
     }
 
-    private func complains(_ words: String) {
-        problem = words
+    private static let copyElsewhere =
+        "the same node is connected there once more, so a copy of its key is in use elsewhere; "
+        + "give one of the two a state directory of its own"
+    /// Of somebody who dials: several commands of one state directory are nothing wrong.
+    private static let othersTurn =
+        "the relay serves one command of this node at a time, the newest; this one goes on when that one ends"
+
+    private func complains(_ words: String, for time: Duration? = nil) {
+        set(problem: words, for: time)
         waiters.resumeAll(.phase)
         report(.warning, "relay_complains", "the relay \(url): \(words)")
     }

@@ -37,7 +37,7 @@ extension RelayLeg {
         let payload = entropy.uint64()
         let deadline = loop.now.advanced(by: max(shortest, (pings?.roundTrip ?? .zero) * Self.roundTrips))
         let timer = loop.schedule(at: deadline) { self.assumeIsolated { $0.answerIsMissing(payload) } }
-        doubt = (payload, timer)
+        doubt = (payload, loop.now, timer)
         say(.ping(payload))
     }
 

@@ -13,6 +13,11 @@ package actor RelayLeg {
         package let url: RelayURL
         /// The key the relay knows us by. A listener's own; for dialling one that is thrown away (DESIGN §7).
         package let secret: SecretKey
+        /// The node's key, when `secret` is one that is thrown away: shown to a relay that refuses strangers. Ours take it as a
+        /// proof beside `secret`; at a relay of others the leg is known by it, and takes turns with others of its node.
+        package var account: SecretKey?
+        /// The relay is known to refuse strangers.
+        package var showsAccount = false
         /// For relays that want one.
         package var token: String?
         package var diagnostics: any DiagnosticSink
@@ -35,7 +40,11 @@ package actor RelayLeg {
 
     var phase = RelayLegStatus.Phase.connecting
     var problem: String?
+    /// Takes the present complaint of the relay back.
+    var problemTimer: LoopTimer?
     var isSuperseded = false
+    /// The node key is shown: the relay has refused a stranger.
+    private(set) var showsAccount: Bool
     var queue = LegQueue()
     var peers = LegPeers()
     var receiver: LegReceiver?
@@ -48,7 +57,7 @@ package actor RelayLeg {
     /// Why the present connection, or try, is to be given up.
     var interruption: LegEnd?
     /// A question besides those of `pings`.
-    var doubt: (payload: UInt64, timer: LoopTimer)?
+    var doubt: (payload: UInt64, asked: Instant, timer: LoopTimer)?
     /// When a relay that said it restarts wants us back.
     var restartDelay: Duration?
     private var backOff = LegBackOff()
@@ -57,6 +66,7 @@ package actor RelayLeg {
 
     package init(_ settings: Settings, connector: any RelayConnector, loop: any Loop, entropy: any Entropy) {
         self.settings = settings
+        showsAccount = settings.showsAccount && settings.account != nil
         self.connector = connector
         self.loop = loop
         self.entropy = entropy
@@ -76,6 +86,8 @@ package actor RelayLeg {
     /// Ends the connection and all waits. Idempotent.
     package func close() {
         phase = .closed
+        // Nothing takes it back any more.
+        set(problem: problem)
         runner?.cancel()
         receiver = nil
         queue.removeAll()
@@ -104,7 +116,8 @@ package actor RelayLeg {
         let lived = firstPong.map { $0.duration(to: loop.now) }
         (firstPong, pings, isSuperseded) = (nil, nil, false)
         endDoubt()
-        problem = end.words
+        set(problem: end.words)
+        if case .denied = end, settings.account != nil { showsAccount = true }
         framing = nil
         queue.removeAll()
         let delay = max(backOff.delay(lived: lived, random: entropy.uint64()), restartDelay ?? .zero)
@@ -123,7 +136,27 @@ package actor RelayLeg {
     // MARK: - What others see
 
     package var status: RelayLegStatus {
-        RelayLegStatus(phase: phase, roundTrip: pings?.roundTrip, problem: problem, isSuperseded: isSuperseded)
+        RelayLegStatus(
+            phase: phase, roundTrip: pings?.roundTrip, measured: pings?.measured, problem: problem,
+            isSuperseded: isSuperseded)
+    }
+
+    /// The relay serves this node, and would not have served a stranger.
+    package var needsAccount: Bool { showsAccount && wasConnected }
+
+    /// - Parameter time: after which it is of no interest any more; nil until the next.
+    func set(problem words: String?, for time: Duration? = nil) {
+        if let problemTimer { loop.cancel(problemTimer) }
+        problem = words
+        problemTimer = time.map { time in
+            loop.schedule(at: loop.now.advanced(by: time)) { self.assumeIsolated { $0.forgetProblem() } }
+        }
+    }
+
+    private func forgetProblem() {
+        problemTimer = nil
+        problem = nil
+        waiters.resumeAll(.phase)
     }
 
     /// Suspends until the status differs from `seen`, the leg is closed or the task cancelled; returns the present one.

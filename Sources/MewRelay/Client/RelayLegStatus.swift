@@ -15,6 +15,8 @@ package struct RelayLegStatus: Sendable, Equatable {
     package let phase: Phase
     /// Of the last ping; nil before the first pong.
     package let roundTrip: Duration?
+    /// When that was.
+    package let measured: Instant?
     /// Why there is no connection, or what the relay complains about; half a sentence for people.
     package let problem: String?
     /// The same node ID is connected to this relay once more, and that connection gets the packets (NEEDS N-18).

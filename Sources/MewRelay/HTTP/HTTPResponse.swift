@@ -8,6 +8,13 @@ package struct HTTPResponse: Hashable, Sendable {
         self.fields = fields
     }
 
+    /// With one field more.
+    func with(_ name: String, _ value: String) -> HTTPResponse {
+        var fields = fields
+        fields.append(name, value)
+        return HTTPResponse(status, fields)
+    }
+
     /// - Parameter bytes: everything the connection gave so far.
     package static func parse(_ bytes: [UInt8]) -> HTTPHead.Step<HTTPResponse> {
         HTTPHead.parse(bytes) { start, fields in

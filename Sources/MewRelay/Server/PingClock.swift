@@ -26,6 +26,8 @@ struct PingClock {
     /// So that clients which came together are not asked together. Below 5 s.
     private let jitter: Duration
     private(set) var roundTrip: Duration?
+    /// When that was measured.
+    private(set) var measured: Instant?
 
     init(now: Instant, random: UInt64) {
         state = .quiet(since: now)
@@ -58,8 +60,13 @@ struct PingClock {
 
     mutating func pong(_ payload: UInt64, now: Instant) {
         guard case .asked(payload, let at) = state else { return }
-        roundTrip = at.duration(to: now)
+        measured(at.duration(to: now), now: now)
         state = .quiet(since: now)
+    }
+
+    /// A question of somebody else's was answered.
+    mutating func measured(_ time: Duration, now: Instant) {
+        (roundTrip, measured) = (time, now)
     }
 
     /// - Parameter random: what the ping holds, if one is due.

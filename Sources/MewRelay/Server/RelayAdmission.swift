@@ -5,8 +5,9 @@ internal import MewWire
 struct RelayAdmission {
     enum Step: Equatable {
         case send(RelayFrame)
-        /// It is `node`: whether that one may come in is for the rules to say.
-        case proven(NodeID)
+        /// It is that node, or a guest who is called so, on the account of a node: whether that one may come in is for the
+        /// rules to say.
+        case proven(NodeID, account: NodeID? = nil)
         /// It did not prove what it claims: tell it, and end the connection.
         case deny(reason: String)
         /// It does not speak the protocol: end the connection.
@@ -14,9 +15,12 @@ struct RelayAdmission {
     }
 
     private let challenge: RelayChallenge
+    /// Of proofs of an account.
+    private let binding: RelayNodeProof.Binding
 
-    init(challenge: RelayChallenge) {
+    init(challenge: RelayChallenge, binding: RelayNodeProof.Binding = .init(keyingMaterial: nil)) {
         self.challenge = challenge
+        self.binding = binding
     }
 
     /// - Parameters:
@@ -35,6 +39,8 @@ struct RelayAdmission {
             return .violation("something else than the answer to its challenge")
         }
         guard auth.isValid(for: challenge) else { return .deny(reason: "signature invalid") }
-        return .proven(auth.node)
+        guard let proof = auth.nodeProof else { return .proven(auth.node) }
+        guard proof.isValid(for: auth.node, challenge, binding) else { return .deny(reason: "signature invalid") }
+        return .proven(auth.node, account: proof.node)
     }
 }

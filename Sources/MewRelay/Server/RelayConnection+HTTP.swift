@@ -34,7 +34,8 @@ extension RelayConnection {
             version = upgrade.version
             token = upgrade.token
             send(upgrade.response.encoded)
-            let admission = RelayAdmission(challenge: RelayChallenge(entropy: hub.entropy))
+            let admission = RelayAdmission(
+                challenge: RelayChallenge(entropy: hub.entropy), binding: accountBinding)
             stage = .admission(admission)
             proceed(
                 admission.begin(proof: upgrade.proof) { node in
@@ -43,6 +44,13 @@ extension RelayConnection {
                         byteCount: RelayKeyingMaterialProof.exporterByteCount)
                 })
         }
+    }
+
+    /// What a proof of an account has to be for.
+    private var accountBinding: RelayNodeProof.Binding {
+        .init(
+            keyingMaterial: tls?.exportKeyingMaterial(
+                label: RelayNodeProof.exporterLabel, context: [], byteCount: RelayNodeProof.exporterByteCount))
     }
 
     private func proveKey(_ upgrade: inout RelayUpgrade) {

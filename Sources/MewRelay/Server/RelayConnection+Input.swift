@@ -176,9 +176,10 @@ extension RelayConnection {
         switch step {
         case .send(let frame):
             answer(frame)
-        case .proven(let node):
+        case .proven(let node, let account):
             // By the rules of now: they may have changed since the upgrade.
-            guard hub.rules.allow(node, token: token) else { return deny("not authorized") }
+            guard hub.rules.allow(account ?? node, token: token) else { return deny("not authorized") }
+            self.account = account
             hub.admit(self, as: node)
         case .deny(let reason):
             deny(reason)

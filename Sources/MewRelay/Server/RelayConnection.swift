@@ -32,6 +32,8 @@ final class RelayConnection {
     var isStranger = true
     /// What it has shown; the rules may change.
     var token: String?
+    /// The node whose guest it is.
+    var account: NodeID?
     /// What did not make up a whole request or frame yet. Bounded by the largest of them.
     var unread: [UInt8] = []
     var reader = WebSocketReader(maxMessageBytes: RelayConnection.maxMessageBytes)

@@ -302,7 +302,9 @@ extension RelayHub {
     func replace(rules: AccessRules) {
         self.rules = rules
         for connection in Array(connections.values) {
-            guard let node = connection.node, !rules.allow(node, token: connection.token) else { continue }
+            guard let node = connection.node,
+                !rules.allow(connection.account ?? node, token: connection.token)
+            else { continue }
             metrics.denied += 1
             connection.end(code: 1008, "not authorized any more", .denied("not authorized any more"))
         }

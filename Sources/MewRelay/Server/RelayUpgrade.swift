@@ -41,9 +41,11 @@ struct RelayUpgrade {
             proof = RelayKeyingMaterialProof(fieldValue: value)
             guard proof != nil else { return .hangUp(reason: "a proof of keying material that is none") }
         }
+        var response = response(key: key, version)
+        if request.fields[RelayNodeProof.fieldName] == "1" { response = response.with(RelayNodeProof.fieldName, "1") }
         return .accepted(
             RelayUpgrade(
-                version: version, token: request.bearerToken, proof: proof, response: response(key: key, version),
+                version: version, token: request.bearerToken, proof: proof, response: response,
                 proofWanted: request.fields[RelayKeyProof.fieldName] == "1" ? key : nil))
     }
 
@@ -59,9 +61,8 @@ struct RelayUpgrade {
 
     /// Adds the relay's proof of its key.
     mutating func prove(_ secret: SecretKey, binding: RelayKeyProof.Binding) {
-        var fields = response.fields
-        fields.append(RelayKeyProof.fieldName, RelayKeyProof(secret: secret, binding: binding).fieldValue)
-        response = HTTPResponse(response.status, fields)
+        response = response.with(
+            RelayKeyProof.fieldName, RelayKeyProof(secret: secret, binding: binding).fieldValue)
     }
 }
 

@@ -26,31 +26,35 @@ package struct RelayChallenge: Hashable, Sendable {
     }
 }
 
-/// The answer to a challenge: node ID (32) | 40 (the length of what follows, postcard) | signature (64).
+/// The answer to a challenge: node ID (32) | 40 (the length of what follows, postcard) | signature (64); behind it, to relays
+/// that have asked for one, a `RelayNodeProof` (96).
 package struct RelayClientAuth: Hashable, Sendable {
     package let node: NodeID
     package let signature: Signature
+    package var nodeProof: RelayNodeProof?
 
     package init(answering challenge: RelayChallenge, secret: SecretKey) {
         node = secret.node
         signature = secret.sign(raw: challenge.signedMessage)
     }
 
-    private init(node: NodeID, signature: Signature) {
-        self.node = node
-        self.signature = signature
-    }
-
-    /// Nil unless it has exactly this form.
+    /// Nil unless it has exactly one of these forms.
     package init?(encoded bytes: ArraySlice<UInt8>) {
         let bytes = Array(bytes)
-        guard bytes.count == 97, bytes[32] == Self.signatureLength, let node = NodeID(bytes: bytes[..<32]),
-            let signature = Signature(bytes: bytes[33...])
+        guard bytes.count >= Self.byteCount, bytes[32] == Self.signatureLength, let node = NodeID(bytes: bytes[..<32]),
+            let signature = Signature(bytes: bytes[33..<Self.byteCount])
         else { return nil }
-        self.init(node: node, signature: signature)
+        (self.node, self.signature) = (node, signature)
+        guard bytes.count > Self.byteCount else { return }
+        nodeProof = RelayNodeProof(encoded: bytes[Self.byteCount...])
+        if nodeProof == nil { return nil }
     }
 
-    package var encoded: [UInt8] { node.bytes + [Self.signatureLength] + signature.bytes }
+    package var encoded: [UInt8] {
+        node.bytes + [Self.signatureLength] + signature.bytes + (nodeProof?.encoded ?? [])
+    }
+
+    private static let byteCount = 97
 
     package func isValid(for challenge: RelayChallenge) -> Bool {
         signature.isValid(forRaw: challenge.signedMessage, by: node)
@@ -106,10 +110,24 @@ package struct RelayKeyingMaterialProof: Hashable, Sendable {
 /// The client's side after the WebSocket is open: what to do with each frame until the relay has decided. A value.
 package struct RelayClientHandshake: Sendable {
     private let secret: SecretKey
+    private let account: Account?
     private var hasAnswered = false
 
-    package init(secret: SecretKey) {
+    /// On whose account somebody with a throw-away key comes.
+    package struct Account: Sendable {
+        let secret: SecretKey
+        let binding: RelayNodeProof.Binding
+
+        /// - Parameter secret: of the node.
+        package init(_ secret: SecretKey, binding: RelayNodeProof.Binding) {
+            (self.secret, self.binding) = (secret, binding)
+        }
+    }
+
+    /// - Parameter account: proved as well; only to relays that have asked for it.
+    package init(secret: SecretKey, account: Account? = nil) {
         self.secret = secret
+        self.account = account
     }
 
     package enum Step: Equatable, Sendable {
@@ -123,12 +141,20 @@ package struct RelayClientHandshake: Sendable {
         switch frame {
         case .serverChallenge(let challenge) where !hasAnswered:
             hasAnswered = true
-            return .send(.clientAuth(RelayClientAuth(answering: challenge, secret: secret)))
+            return .send(.clientAuth(answer(to: challenge)))
         case .serverConfirmsAuth: return .confirmed
         case .serverDeniesAuth(let reason): return .denied(reason: reason)
         case .serverChallenge: return .violation("the relay sent a second challenge")
         case .clientAuth, .clientToRelay, .relayToClient, .endpointGone, .ping, .pong, .health, .restarting, .status:
             return .violation("the relay sent something else than its decision")
         }
+    }
+
+    private func answer(to challenge: RelayChallenge) -> RelayClientAuth {
+        var auth = RelayClientAuth(answering: challenge, secret: secret)
+        auth.nodeProof = account.map {
+            RelayNodeProof($0.secret, as: secret.node, answering: challenge, binding: $0.binding)
+        }
+        return auth
     }
 }

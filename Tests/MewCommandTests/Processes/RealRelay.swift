@@ -13,9 +13,11 @@ struct RealRelay: Sendable {
     private let port: Substring
 
     init(
-        _ machine: RealMachine = RealMachine(), host: String = "127.0.0.1", logLevel: String = "warning"
+        _ machine: RealMachine = RealMachine(), host: String = "127.0.0.1", logLevel: String = "warning",
+        _ more: [String] = []
     ) async throws {
-        process = try machine.start(["relay", "--json", "--no-udp", "--http", host + ":0", "--log-level", logLevel])
+        process = try machine.start(
+            ["relay", "--json", "--no-udp", "--http", host + ":0", "--log-level", logLevel] + more)
         let line = try #require(await process.out.line(containing: "ready"), "\(process.err.text)")
         let ready = try JSON(parsing: line)
         url = try #require(ready["urls"]?.asArray?.first?.asString)

@@ -10,12 +10,22 @@ import Testing
 
 @Suite("Several processes of one state directory that have nothing but a relay", .timeLimit(.minutes(2)))
 struct RelayOnlyTests {
-    @Test("a watcher and those who prompt beside it keep their places at the relay; it sees every event of theirs")
-    func watchAndPrompt() async throws {
+    @Test(
+        "a watcher and those who prompt beside it keep their places at the relay; it sees every event of theirs",
+        arguments: ["for everybody", "for those on its list"])
+    func watchAndPrompt(relayIs: String) async throws {
         let islands = try await Islands()
-        let relay = try await RealRelay(RealMachine().started(by: islands.middle), host: Islands.middleHost)
-        let daemon = try await RealDaemon(RealMachine().started(by: islands.one), ["--relay", relay.url])
-        let laptop = RealMachine().started(by: islands.other)
+        let (desk, laptop) = (
+            RealMachine().started(by: islands.one), RealMachine().started(by: islands.other)
+        )
+        var list: [String] = []
+        if relayIs == "for those on its list" {
+            for machine in [desk, laptop] {
+                list += ["--allow", try #require(try await machine.run("id").outLines.first)]
+            }
+        }
+        let relay = try await RealRelay(RealMachine().started(by: islands.middle), host: Islands.middleHost, list)
+        let daemon = try await RealDaemon(desk, ["--relay", relay.url])
         try await daemon.introduce(laptop)
         let session = try #require(try await laptop.run("new", "desk").outLines.first)
         let watch = try laptop.start(["watch", "desk", session, "--json"])

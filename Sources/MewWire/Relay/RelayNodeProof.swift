@@ -1,0 +1,56 @@
+internal import MewBase
+package import MewIdentity
+
+/// A dialler's proof of its node key to a relay that serves only nodes it knows (DESIGN §7). The dialler keeps the throw-away
+/// key it is called by: the proof says on whose account, so that several processes of one node have places of their own.
+///
+/// Ours alone: after a refusal the client asks with a field of the upgrade request, `X-Mew-Node-Proof: 1`; a relay that takes
+/// the proof answers with the same field, and sends its challenge. The client puts behind its answer (`RelayClientAuth`) node
+/// ID (32) and signature (64). Signed with the label `mew/relay-node-proof`, version 1: one byte, 1 over TLS and 0 without;
+/// over TLS 32 bytes of keying material (RFC 8446 §7.5) with the label `EXPORTER-mew-relay-node-proof-1` and an empty context;
+/// the relay's challenge (16); the throw-away key's ID (32).
+package struct RelayNodeProof: Hashable, Sendable {
+    /// The connection that a proof is for.
+    package struct Binding: Hashable, Sendable {
+        fileprivate let message: [UInt8]
+
+        /// - Parameter keyingMaterial: `exporterByteCount` bytes; nil without TLS.
+        package init(keyingMaterial: [UInt8]?) {
+            message = keyingMaterial.map { [1] + $0 } ?? [0]
+        }
+    }
+
+    package let node: NodeID
+    private let signature: Signature
+
+    package static let fieldName = "x-mew-node-proof"
+    package static let exporterLabel = "EXPORTER-mew-relay-node-proof-1"
+    package static let exporterByteCount = 32
+    package static let byteCount = NodeID.byteCount + 64
+    private static let context = SigningContext(label: "mew/relay-node-proof", version: 1)
+
+    /// - Parameters:
+    ///   - secret: of the node.
+    ///   - guest: what the relay calls it by.
+    package init(_ secret: SecretKey, as guest: NodeID, answering challenge: RelayChallenge, binding: Binding) {
+        node = secret.node
+        signature = secret.sign(Self.message(guest, challenge, binding), context: Self.context)
+    }
+
+    init?(encoded bytes: ArraySlice<UInt8>) {
+        guard bytes.count == Self.byteCount, let node = NodeID(bytes: bytes.prefix(NodeID.byteCount)),
+            let signature = Signature(bytes: bytes.dropFirst(NodeID.byteCount))
+        else { return nil }
+        (self.node, self.signature) = (node, signature)
+    }
+
+    var encoded: [UInt8] { node.bytes + signature.bytes }
+
+    package func isValid(for guest: NodeID, _ challenge: RelayChallenge, _ binding: Binding) -> Bool {
+        signature.isValid(for: Self.message(guest, challenge, binding), context: Self.context, by: node)
+    }
+
+    private static func message(_ guest: NodeID, _ challenge: RelayChallenge, _ binding: Binding) -> [UInt8] {
+        binding.message + challenge.bytes + guest.bytes
+    }
+}

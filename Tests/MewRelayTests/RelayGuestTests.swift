@@ -1,0 +1,122 @@
+import MewBase
+import MewIdentity
+import MewLoop
+import MewRelay
+import MewTestSupport
+import MewWire
+import Testing
+
+/// A dialler comes under a key that is thrown away; a relay with a list wants to know whose it is (DESIGN §7).
+@Suite("Diallers at a relay that serves only those on its list", .timeLimit(.minutes(1)))
+struct RelayGuestTests {
+    /// A leg under the throw-away key 10 + `number`, of the node with key `node`.
+    private static func leg(
+        _ connector: any RelayConnector, _ url: RelayURL, _ loop: EventLoop, number: UInt8, of node: UInt8
+    ) async throws -> RelayLeg {
+        var settings = RelayLeg.Settings(url: url, secret: try key(10 + number))
+        settings.account = try key(node)
+        let leg = RelayLeg(settings, connector: connector, loop: loop, entropy: SystemEntropy())
+        await leg.start()
+        return leg
+    }
+
+    private static func stages(
+        serving list: [UInt8]?,
+        _ body: (RelayStage, @escaping (UInt8, UInt8) async throws -> RelayLeg) async throws -> Void
+    ) async throws {
+        let allowed = try list.map { Set(try $0.map { try key($0).node }) }
+        for certificate in [nil, try TestCertificate(for: "127.0.0.1")] {
+            try await RelayStage.run(certificate: certificate, { $0.rules.allowed = allowed }) { stage in
+                let url = try RelayURL("\(certificate == nil ? "http" : "https")://\(stage.address)/")
+                let connector = NetworkRelayConnector(on: stage.loop, trust: stage.trust)
+                try await body(stage) { try await Self.leg(connector, url, stage.loop, number: $0, of: $1) }
+            }
+        }
+    }
+
+    @Test("several commands of one node on the list have places of their own, with and without TLS")
+    func sideBySide() async throws {
+        try await Self.stages(serving: [1, 3]) { stage, leg in
+            let (watch, prompt) = (try await leg(1, 1), try await leg(2, 1))
+            #expect(await watch.connected())
+            #expect(await prompt.connected())
+            let needs = await watch.needsAccount
+            #expect(needs)
+            let daemon = try await RelayPeer.join(stage, secret: key(3))
+            for guest: UInt8 in [11, 12] { try await daemon.send([guest], to: key(guest).node) }
+            try await daemon.send(.ping(1))
+            #expect(try await daemon.next() == .pong(1))
+            let metrics = await stage.server.metrics
+            #expect(metrics.nodes == 3 && metrics.packetsForwarded == 2 && metrics.packetsUnknownReceiver == 0)
+            for leg in [watch, prompt] {
+                let status = await leg.status
+                #expect(!status.isSuperseded)
+            }
+            #expect(metrics.denied == 2, "each was a stranger first")
+            for leg in [watch, prompt] { await leg.close() }
+            await daemon.close()
+        }
+    }
+
+    @Test("a node that is not on the list is refused, and told so")
+    func stranger() async throws {
+        try await Self.stages(serving: [1, 3]) { stage, leg in
+            let stranger = try await leg(1, 2)
+            var status = await stranger.status
+            // The first refusal is the stranger's, the second one the node's.
+            while await stage.server.metrics.denied < 2 || status.problem == nil {
+                status = await stranger.changed(from: status)
+            }
+            #expect(status.problem == "the relay does not admit us: not authorized")
+            #expect(!status.isConnected)
+            await stranger.close()
+        }
+    }
+
+    @Test("a relay for everybody does not learn whose the dialler is")
+    func open() async throws {
+        try await Self.stages(serving: nil) { stage, leg in
+            let guest = try await leg(1, 1)
+            #expect(await guest.connected())
+            let needs = await guest.needsAccount
+            #expect(!needs)
+            #expect(await stage.server.metrics.denied == 0)
+            await guest.close()
+        }
+    }
+
+    @Test("who is struck from the list loses the guests as well")
+    func struck() async throws {
+        try await Self.stages(serving: [1]) { stage, leg in
+            let guest = try await leg(1, 1)
+            #expect(await guest.connected())
+            let seen = await guest.status
+            var rules = AccessRules.everyone
+            rules.allowed = []
+            await stage.server.replace(rules: rules)
+            var status = await guest.changed(from: seen)
+            while status.isConnected { status = await guest.changed(from: status) }
+            #expect(await stage.server.metrics.nodes == 0)
+            await guest.close()
+        }
+    }
+
+    @Test("a relay of others knows the dialler by its node key, and serves its commands in turn")
+    func foreign() async throws {
+        let loop = try EventLoop(name: "test")
+        defer { loop.stop() }
+        let relay = TestRelay()
+        relay.serve(only: [try key(1).node])
+        let guest = try await Self.leg(relay, TestRelay.url, loop, number: 1, of: 1)
+        #expect(await guest.connected())
+        let node = try key(1).node
+        #expect(relay.nodes == [node])
+        #expect(relay.refusals == 1)
+        let seen = await guest.status
+        relay.tell(.status(.sameNodeConnectedElsewhere))
+        var status = await guest.changed(from: seen)
+        while status.problem == nil { status = await guest.changed(from: status) }
+        #expect(status.problem?.contains("one command of this node at a time") == true)
+        await guest.close()
+    }
+}
