@@ -11,6 +11,8 @@ package struct HomeChoice: Sendable {
         let url: RelayURL
         /// The last round trips.
         var samples: [Duration] = []
+        /// They are of a network that was left: better than none, and not to be compared with those of this one.
+        var isOutdated = false
         var isWanted = false
         /// Since when the connection is up; nil while it is not.
         var up: Instant?
@@ -64,7 +66,11 @@ package struct HomeChoice: Sendable {
     // MARK: What happens
 
     package mutating func measured(_ url: RelayURL, _ roundTrip: Duration) {
-        change(url) { $0.samples = Array(($0.samples + [roundTrip]).suffix(Self.maxSamples)) }
+        change(url) { candidate in
+            let known = candidate.isOutdated ? [] : candidate.samples
+            candidate.samples = Array((known + [roundTrip]).suffix(Self.maxSamples))
+            candidate.isOutdated = false
+        }
     }
 
     package mutating func connected(_ url: RelayURL, now: Instant) {
@@ -85,7 +91,7 @@ package struct HomeChoice: Sendable {
     /// Distances and who is out of reach have to be found out anew.
     package mutating func networkChanged(now: Instant) {
         for index in candidates.indices {
-            candidates[index].samples = []
+            candidates[index].isOutdated = !candidates[index].samples.isEmpty
             candidates[index].notBefore = nil
         }
         isSettled = false
@@ -171,7 +177,9 @@ package struct HomeChoice: Sendable {
         }
         if let settlesAt, settlesAt <= now {
             (isSettled, self.settlesAt) = (true, nil)
-            if present.up != nil { home = nearest.url }
+            let comparable = up.filter { !$0.isOutdated }
+            guard present.up != nil, !present.isOutdated else { return }
+            home = (comparable.min { isNearer($0, $1) } ?? present).url
         } else if isSettled, let better = up.first(where: { isClearlyNearer($0, than: present, now) }) {
             home = better.url
         }
@@ -183,8 +191,8 @@ package struct HomeChoice: Sendable {
     }
 
     private func isClearlyNearer(_ candidate: Candidate, than present: Candidate, _ now: Instant) -> Bool {
-        guard let up = candidate.up, up.duration(to: now) >= Self.quarantine, let near = candidate.roundTrip,
-            let far = present.roundTrip
+        guard let up = candidate.up, up.duration(to: now) >= Self.quarantine, !candidate.isOutdated,
+            !present.isOutdated, let near = candidate.roundTrip, let far = present.roundTrip
         else { return false }
         return near + Self.margin <= far && near * 3 <= far * 2
     }

@@ -55,6 +55,14 @@ package actor Endpoint {
         driver.outlets.remove(carrier)
     }
 
+    /// True while packets of a connection leave by `carrier`.
+    package func isUsing(_ carrier: CarrierID) -> Bool {
+        driver.table.all.contains { connection in
+            guard case .carried(carrier, _)? = connection.pathState?.route else { return false }
+            return true
+        }
+    }
+
     /// Takes STUN packets from now on.
     package func handleStun(_ handler: @escaping @Sendable (UnsafeRawBufferPointer, SocketAddress) -> Void) {
         driver.onStun = handler

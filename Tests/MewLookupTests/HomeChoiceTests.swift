@@ -172,6 +172,41 @@ struct HomeChoiceTests {
     }
 
     @Test(
+        "after a change of the network the old distances count until there are new ones: home does not move for nothing"
+    )
+    func nothingMeasuredAnew() {
+        var choice = settled(.milliseconds(50), .milliseconds(10))
+        #expect(choice.home == b)
+        choice.networkChanged(now: at(.seconds(100)))
+        for wait: Duration in [.zero, .seconds(1), .seconds(30), .seconds(90)] {
+            choice.decide(now: at(.seconds(100) + wait))
+            #expect(choice.home == b, "after \(wait)")
+        }
+        choice.measured(b, .milliseconds(10))
+        choice.decide(now: at(.seconds(200)))
+        #expect(choice.home == b)
+        choice.measured(a, .milliseconds(1))
+        for _ in 0..<3 { choice.measured(b, .milliseconds(40)) }
+        choice.decide(now: at(.seconds(200)))
+        #expect(choice.home == b, "the least of the four is still 10 ms")
+        choice.measured(b, .milliseconds(40))
+        choice.decide(now: at(.seconds(200)))
+        #expect(choice.home == a)
+    }
+
+    @Test("a distance of the new network is not compared with one of the old")
+    func mixedMeasurements() {
+        var choice = settled(.milliseconds(50), .milliseconds(10))
+        choice.networkChanged(now: at(.seconds(100)))
+        choice.measured(b, .milliseconds(210))
+        choice.decide(now: at(.seconds(101)))
+        #expect(choice.home == b, "the other is 200 ms further away as well")
+        choice.measured(a, .milliseconds(250))
+        choice.decide(now: at(.seconds(170)))
+        #expect(choice.home == b)
+    }
+
+    @Test(
         "whatever happens: at most two legs, home is one of them, told are only legs, and time alone needs no other wake-up"
     )
     func laws() {

@@ -58,6 +58,36 @@ struct PublishingNodeTests {
         }
     }
 
+    @Test("a home that has lost its place keeps its leg as long as a connection runs on it, and not much longer")
+    func formerHome() throws {
+        try withStage(known: []) { stage in
+            stage.relays[home].set(down: true)
+            try stage.world.run(for: .seconds(8))
+            stage.relays[home].set(down: false)
+            try stage.world.run(for: .seconds(20))
+            #expect(try stage.roles() == [.spare, .home, .standby])
+            let (near, target) = (
+                stage.near, DialTarget(node: stage.far.node, addresses: [], relays: [home.description])
+            )
+            let link = try stage.world.run(on: stage.nearMachine) { try await near.dial(target) }
+            func isThere() -> Bool { stage.relays[home].nodes.contains(stage.far.node) }
+            for _ in 0..<6 {
+                try stage.world.run(for: .seconds(30))
+                #expect(isThere())
+                let path = try stage.world.run(on: stage.nearMachine) {
+                    let channel = try await link.openChannel()
+                    try await channel.send([7])
+                    #expect(try await channel.receive() == [7])
+                    return await link.status().path
+                }
+                try #require(path == .relay(url: home.description))
+            }
+            try stage.world.run(on: stage.nearMachine) { await link.close(code: .done, reason: "") }
+            try stage.world.run(for: .seconds(130))
+            #expect(!isThere())
+        }
+    }
+
     @Test("a relay that restarts and has forgotten everything is told again")
     func restartedRelay() throws {
         try withStage(known: []) { stage in

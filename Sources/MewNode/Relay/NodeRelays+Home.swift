@@ -120,11 +120,21 @@ extension NodeRelays {
         loop.spawn { [told] in await publisher.publish(told) }
     }
 
-    /// Connections through a relay that comes back may live on: the leg stays as long as they can.
+    /// Connections through a relay that comes back live on: the leg stays as long as one of them uses it (DESIGN §6).
     private func giveUp(_ url: RelayURL) {
-        guard homes[url]?.leaving == nil else { return }
+        guard homes[url] != nil, homes[url]?.leaving == nil else { return }
         homes[url]?.leaving = loop.schedule(at: loop.now.advanced(by: Self.linger)) {
-            self.assumeIsolated { $0.homes.removeValue(forKey: url)?.keeper.cancel() }
+            self.assumeIsolated { $0.lingered(at: url) }
+        }
+    }
+
+    private func lingered(at url: RelayURL) {
+        homes[url]?.leaving = nil
+        // The endpoint has the same loop.
+        if let carrier = homes[url]?.joined?.carrier, endpoint.assumeIsolated({ $0.isUsing(carrier) }) {
+            giveUp(url)
+        } else {
+            homes.removeValue(forKey: url)?.keeper.cancel()
         }
     }
 
@@ -155,7 +165,8 @@ extension NodeRelays {
         homes[url]?.status = status
         if status.isConnected {
             choice.connected(url, now: loop.now)
-            if let roundTrip = status.roundTrip, roundTrip != former?.roundTrip { choice.measured(url, roundTrip) }
+            // Two answers may take equally long.
+            if let roundTrip = status.roundTrip, status.measured != former?.measured { choice.measured(url, roundTrip) }
             if former?.isConnected != true, let publisher { loop.spawn { await publisher.connected(to: url) } }
         } else {
             choice.lost(url, now: loop.now)
