@@ -1,3 +1,4 @@
+import MewBase
 import MewWire
 import Testing
 
@@ -27,5 +28,33 @@ struct RelayCommandTests {
         #expect(result.exit.rawValue == 2)
         #expect(result.err.text.contains("no address 192.0.2.1"), "\(result.err.text)")
         #expect(result.objects.first?["error"]?["code"] == "bad_input")
+    }
+
+    @Test("a relay on all addresses names those of the machine, public ones first; one on a certain address that one")
+    func places() throws {
+        let bound = [SocketAddress.anyIPv4.with(port: 3340)]
+        let own = try ["192.168.1.7:3340", "[fd00::7]:3340", "203.0.113.9:3340", "[2001:db8::7]:3340"].map {
+            try #require(SocketAddress($0))
+        }
+        #expect(
+            RelayPlaces(bound: bound) { _ in own }.urls("http") == [
+                "http://203.0.113.9:3340/", "http://[2001:db8::7]:3340/", "http://192.168.1.7:3340/",
+                "http://[fd00::7]:3340/",
+            ])
+        #expect(RelayPlaces(bound: bound) { _ in [] }.addresses == bound)
+        #expect(RelayPlaces(bound: [own[0]]).addresses == [own[0]])
+    }
+
+    @Test(
+        "what the whole Internet can reach",
+        arguments: [
+            ("8.8.8.8", true), ("9.255.255.255", true), ("10.0.0.1", false), ("11.0.0.0", true),
+            ("100.63.255.255", true),
+            ("100.64.0.1", false), ("100.128.0.0", true), ("172.15.255.255", true), ("172.16.0.1", false),
+            ("172.32.0.0", true), ("169.254.1.1", false), ("192.168.0.1", false), ("127.0.0.1", false),
+            ("224.0.0.1", false), ("[2a00::1]", true), ("[fd00::1]", false), ("[::1]", false), ("[4000::]", false),
+        ])
+    func publicAddresses(_ host: String, _ isPublic: Bool) throws {
+        #expect(try #require(SocketAddress("\(host):1")).isPublic == isPublic)
     }
 }

@@ -1,9 +1,9 @@
-import MewBase
+package import MewBase
 import MewLoop
 
-/// Where a peer may reach this daemon, for the payload of a pairing: the addresses of the machine behind the sockets that
-/// are bound.
-struct PayloadAddresses {
+/// Where a peer may reach this daemon, for the payload of a pairing, or this relay: the addresses of the machine behind the
+/// sockets that are bound.
+package struct PayloadAddresses {
     /// One address of an interface that is up.
     struct Candidate {
         let address: SocketAddress
@@ -14,7 +14,7 @@ struct PayloadAddresses {
     }
 
     /// A QR code with more is hard to scan.
-    static let limit = 8
+    package static let limit = 8
     /// As many as are exchanged after authorization (DESIGN §6).
     static let reachLimit = 16
 
@@ -44,7 +44,7 @@ struct PayloadAddresses {
 
 extension PayloadAddresses {
     /// Asks the system. A machine whose interfaces cannot be listed has a payload without addresses.
-    static func current(bound: [SocketAddress], limit: Int = Self.limit) -> [SocketAddress] {
+    package static func current(bound: [SocketAddress], limit: Int = Self.limit) -> [SocketAddress] {
         let interfaces = (try? InterfaceAddress.all()) ?? []
         return addresses(
             bound: bound,

@@ -130,7 +130,7 @@ struct RelayRun: Sendable {
 
     // MARK: - Sockets
 
-    /// Where it listens, as URLs without names, and on UDP.
+    /// Where it listens.
     private struct Listening {
         var http: [SocketAddress] = []
         var plain: [SocketAddress] = []
@@ -222,15 +222,20 @@ struct RelayRun: Sendable {
         if options.rules.allowed == nil, options.rules.tokens.isEmpty, options.accessFile == nil {
             output.note("Everyone who can reach this relay may use it.")
         }
-        for address in listening.plain { output.note("Also without TLS: http://\(address)/") }
+        let places = RelayPlaces(bound: listening.http).urls(scheme)
+        if options.tls != nil { output.note("Clients use the name of the certificate in place of the address.") }
+        for url in listening.plain.isEmpty ? [] : RelayPlaces(bound: listening.plain).urls("http") {
+            output.note("Also without TLS: \(url)")
+        }
         output.note("Whoever adds #\(node.z32) to its URL pins its key.")
         for address in listening.udp { output.note("Answers address discovery on UDP \(address).") }
         output.json([
             "event": "ready", "node_id": .string(node.z32), "http": Self.text(listening.http.first),
             "udp": Self.text(listening.udp.first), "tls": .bool(options.tls != nil),
-            "urls": .array(listening.http.map { .string("\(scheme)://\($0)/") }),
+            "listens": .array((listening.http + listening.plain).map { .string($0.description) }),
+            "urls": .array(places.map(JSON.string)),
         ])
-        for address in listening.http { output.line("mew-relay:\(scheme)://\(address)/") }
+        for url in places { output.line("mew-relay:\(url)") }
     }
 
     private static func text(_ address: SocketAddress?) -> JSON { address.map { .string($0.description) } ?? .null }

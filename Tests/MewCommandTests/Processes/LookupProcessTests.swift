@@ -47,7 +47,8 @@ struct LookupProcessTests {
         let relays = ["--relay", one.url, "--relay", two.url]
         let first = try await stranger.run(["ping", daemon.node, "-c", "1", "--json"] + relays)
         #expect(first.exit == 0, "\(first.err)")
-        #expect(first.objects.first?["path"] == "relay")
+        // It knew nothing but the relays; on one machine the link may be direct by the time of the first ping.
+        #expect(["relay", "direct"].contains(first.objects.first?["path"]))
 
         let home = try #require(
             try await daemon.machine.run("status", "--json").objects.first?["relays"]?.asArray?.first?.asString)
