@@ -7,7 +7,7 @@ package import MewWire
 ///
 /// Every key may be absent; the command line wins. Keys that are not known are for other versions and are passed over.
 package struct ConfigurationFile: Hashable, Sendable {
-    /// Where this machine's daemon can be reached, home first, and where commands look for nodes they do not know.
+    /// Where this machine's daemon can be reached, the nearest is home, and where commands look for nodes they do not know.
     package var relays: [RelayURL] = []
     /// For relays that let in only who has it.
     package var relayToken: String?

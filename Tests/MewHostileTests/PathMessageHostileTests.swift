@@ -88,13 +88,13 @@ struct PathMessageHostileTests {
     private static func signed(_ body: [UInt8], _ type: UInt16) -> [UInt8] {
         let padded = body + [UInt8](repeating: 0, count: (4 - body.count % 4) % 4)
         func message(_ length: Int) -> [UInt8] {
-            StunMessage.be16(type) + StunMessage.be16(UInt16(truncatingIfNeeded: length))
-                + StunMessage.be32(StunMessage.cookie) + [UInt8](repeating: 5, count: 12) + padded
+            type.bigEndianBytes + UInt16(truncatingIfNeeded: length).bigEndianBytes
+                + StunMessage.cookie.bigEndianBytes + [UInt8](repeating: 5, count: 12) + padded
         }
         let key = PathKeys(secret: secret, isDialler: false).sendKey
         let integrity = [0, 0x1c, 0, 32] + HMACSHA256.tag(of: message(padded.count + 36), key: key)
         let whole = message(padded.count + 44) + integrity
         let checksum = CRC32.checksum(whole) ^ StunAttribute.fingerprintMask
-        return whole + [0x80, 0x28, 0, 4] + StunMessage.be32(checksum)
+        return whole + [0x80, 0x28, 0, 4] + checksum.bigEndianBytes
     }
 }

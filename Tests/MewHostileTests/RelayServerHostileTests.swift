@@ -98,7 +98,7 @@ private final class HostileRelay {
     private let hub: RelayHub
     private let witness = HostileEnd()
     private let framing = WebSocketFraming(
-        role: .client, kind: .binary, maxMessageBytes: RelayFrame.maxMessageBytes,
+        role: .client, kind: .binary, maxMessageBytes: 1 << 20,
         entropy: RelayPieces.ConstantEntropy())
 
     init(on loop: any Loop) {

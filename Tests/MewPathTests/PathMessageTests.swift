@@ -187,7 +187,7 @@ struct PathMessageTests {
             message.attributes = [
                 .init(type: PathAttribute.linkTag, value: Self.listener.sendTag.bytes),
                 .init(type: type, value: [1, 2, 3]),
-                .init(type: PathAttribute.counter, value: bigEndianBytes(4)),
+                .init(type: PathAttribute.counter, value: UInt64(4).bigEndianBytes),
             ]
             return PathMessage.read(message.encoded(key: Self.listener.sendKey), Self.dialler)
         }

@@ -12,7 +12,7 @@ actor RelayPeer {
     let secret: SecretKey
     private let stream: any TCPStream
     private let framing = WebSocketFraming(
-        role: .client, kind: .binary, maxMessageBytes: RelayFrame.maxMessageBytes, entropy: SystemEntropy())
+        role: .client, kind: .binary, maxMessageBytes: 1 << 20, entropy: SystemEntropy())
 
     nonisolated var node: NodeID { secret.node }
 

@@ -98,48 +98,4 @@ struct RelayFrameTests {
         #expect(throws: Never.self) { try RelayFrame.decode(largest) }
         #expect(throws: RelayFrameError.tooLarge(65_537)) { try RelayFrame.decode(largest + [1]) }
     }
-
-    @Test("a batch is cut into its datagrams, the last one may be shorter")
-    func batches() throws {
-        func pieces(_ size: UInt16?) throws -> [[UInt8]] {
-            var pieces: [[UInt8]] = []
-            try datagrams(segmentSize: size).forEach { pieces.append(Array($0)) }
-            return pieces
-        }
-        let whole = try bytes(Self.hello)
-        #expect(try pieces(5) == [Array(whole[0..<5]), Array(whole[5..<10]), Array(whole[10...])])
-        #expect(try pieces(12) == [whole])
-        #expect(try pieces(13) == [whole])
-        #expect(try pieces(0) == [whole])
-        #expect(try pieces(nil) == [whole])
-    }
-
-    @Test("a relay readdresses a frame in place")
-    func readdressing() throws {
-        let receiver = try exampleKey().node
-        let sender = try #require(SecretKey(seed: [UInt8](repeating: 1, count: 32))).node
-        for size in [nil, UInt16(6)] {
-            var message = RelayFrame.clientToRelay(try datagrams(segmentSize: size)).encoded
-            #expect(RelayFrame.readdress(&message, from: sender) == receiver)
-            let expected = RelayDatagrams(
-                peer: sender, ecn: 3, segmentSize: size, contents: try bytes(Self.hello)[...])
-            #expect(try RelayFrame.decode(message) == .relayToClient(expected))
-        }
-    }
-
-    @Test("what is no datagram of a client, or has no contents, is not readdressed")
-    func notReaddressed() throws {
-        let node = try exampleKey().node
-        let head = [UInt8(4)] + node.bytes + [0]
-        let messages: [[UInt8]] = [
-            [], [4], head, [5] + head.dropFirst() + [0, 6], [6] + head.dropFirst() + [1], [9] + head,
-        ]
-        for message in messages {
-            var copy = message
-            #expect(RelayFrame.readdress(&copy, from: node) == nil)
-            #expect(copy == message)
-        }
-        var shortest = head + [1]
-        #expect(RelayFrame.readdress(&shortest, from: node) == node)
-    }
 }

@@ -9,7 +9,8 @@ package struct DaemonConfiguration: Sendable {
     package var directory: String
     /// The values of `--bind`; empty for all addresses and the kept port.
     package var bind: [SocketAddress]
-    /// The values of `--relay`: where the daemon can be reached besides its addresses, the first one is home.
+    /// The values of `--relay`: where the daemon can be reached besides its addresses. The nearest becomes
+    /// home; the order decides only while nothing was measured.
     package var relays: [RelayURL]
     /// For relays that let in only who has it.
     package var relayToken: String?

@@ -1,3 +1,4 @@
+internal import MewBase
 internal import MewIdentity
 
 /// What the two ends of one connection sign and find their path messages by: one key and one tag for each direction, so that
@@ -66,7 +67,7 @@ package struct LinkTag: Hashable, Sendable {
         value = UInt64(bigEndian: packet.loadUnaligned(fromByteOffset: 24, as: UInt64.self))
     }
 
-    var bytes: [UInt8] { bigEndianBytes(value) }
+    var bytes: [UInt8] { value.bigEndianBytes }
 }
 
 /// Names one path of a connection in a path message: eight bytes of a keyed hash of the connection ID that the dialler uses
@@ -80,9 +81,5 @@ package struct PathMark: Hashable, Sendable {
         value = bytes.reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    var bytes: [UInt8] { bigEndianBytes(value) }
-}
-
-func bigEndianBytes(_ value: UInt64) -> [UInt8] {
-    (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) }
+    var bytes: [UInt8] { value.bigEndianBytes }
 }

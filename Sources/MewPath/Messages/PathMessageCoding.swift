@@ -60,7 +60,7 @@ extension PathMessage {
 
 extension StunMessage {
     fileprivate mutating func append(counter: UInt64) {
-        attributes.append(Attribute(type: PathAttribute.counter, value: bigEndianBytes(counter)))
+        attributes.append(Attribute(type: PathAttribute.counter, value: counter.bigEndianBytes))
     }
 
     fileprivate mutating func append(observed: SocketAddress?) {

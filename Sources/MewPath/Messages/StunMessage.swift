@@ -48,7 +48,7 @@ struct StunMessage: Hashable {
     // MARK: - Writing
 
     func encoded(key: [UInt8]) -> [UInt8] {
-        var bytes = Self.be16(Self.type(method: method, messageClass)) + [0, 0] + Self.be32(Self.cookie)
+        var bytes = Self.type(method: method, messageClass).bigEndianBytes + [0, 0] + Self.cookie.bigEndianBytes
         bytes += transaction.bytes
         for attribute in attributes { Self.append(attribute.type, attribute.value, to: &bytes) }
         // "the Length field in the STUN header [points] to the end of the MESSAGE-INTEGRITY-SHA256 attribute" (§14.6).
@@ -56,7 +56,8 @@ struct StunMessage: Hashable {
         Self.append(StunAttribute.messageIntegritySHA256, HMACSHA256.tag(of: bytes, key: key), to: &bytes)
         Self.setLength(bytes.count - Self.headerBytes + 8, in: &bytes)
         Self.append(
-            StunAttribute.fingerprint, Self.be32(CRC32.checksum(bytes) ^ StunAttribute.fingerprintMask), to: &bytes)
+            StunAttribute.fingerprint, (CRC32.checksum(bytes) ^ StunAttribute.fingerprintMask).bigEndianBytes,
+            to: &bytes)
         return bytes
     }
 
@@ -68,19 +69,13 @@ struct StunMessage: Hashable {
     }
 
     private static func append(_ type: UInt16, _ value: [UInt8], to bytes: inout [UInt8]) {
-        bytes += be16(type) + be16(UInt16(value.count)) + value
+        bytes += type.bigEndianBytes + UInt16(value.count).bigEndianBytes + value
         bytes += [UInt8](repeating: 0, count: (4 - value.count % 4) % 4)
     }
 
     private static func setLength(_ length: Int, in bytes: inout [UInt8]) {
         bytes[2] = UInt8(length >> 8)
         bytes[3] = UInt8(length & 0xff)
-    }
-
-    static func be16(_ value: UInt16) -> [UInt8] { [UInt8(value >> 8), UInt8(truncatingIfNeeded: value)] }
-
-    static func be32(_ value: UInt32) -> [UInt8] {
-        be16(UInt16(value >> 16)) + be16(UInt16(truncatingIfNeeded: value))
     }
 }
 
@@ -116,7 +111,5 @@ package struct TransactionID: Hashable, Sendable {
     }
 
     /// Most significant byte first.
-    var bytes: [UInt8] {
-        (0..<8).map { UInt8(truncatingIfNeeded: high >> (56 - 8 * $0)) } + StunMessage.be32(low)
-    }
+    var bytes: [UInt8] { high.bigEndianBytes + low.bigEndianBytes }
 }

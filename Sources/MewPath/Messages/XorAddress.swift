@@ -7,11 +7,11 @@ enum XorAddress {
     static func encode(_ address: SocketAddress, _ transaction: TransactionID) -> [UInt8] {
         let port = address.port ^ UInt16(StunMessage.cookie >> 16)
         switch address.family {
-        case .ipv4: return [0, 1] + StunMessage.be16(port) + StunMessage.be32(address.ipv4 ^ StunMessage.cookie)
+        case .ipv4: return [0, 1] + port.bigEndianBytes + (address.ipv4 ^ StunMessage.cookie).bigEndianBytes
         case .ipv6:
             let (high, low) = mask(transaction)
-            return [0, 2] + StunMessage.be16(port) + bigEndianBytes(address.high ^ high)
-                + bigEndianBytes(address.low ^ low)
+            return [0, 2] + port.bigEndianBytes + (address.high ^ high).bigEndianBytes
+                + (address.low ^ low).bigEndianBytes
         }
     }
 
@@ -30,7 +30,7 @@ enum XorAddress {
     }
 
     private static func mask(_ transaction: TransactionID) -> (high: UInt64, low: UInt64) {
-        let bytes = StunMessage.be32(StunMessage.cookie) + transaction.bytes
+        let bytes = StunMessage.cookie.bigEndianBytes + transaction.bytes
         return (number(bytes[..<8]), number(bytes[8...]))
     }
 

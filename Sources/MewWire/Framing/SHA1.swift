@@ -1,3 +1,5 @@
+internal import MewBase
+
 /// SHA-1 (FIPS 180-4 §6.1), for `Sec-WebSocket-Accept` and nothing else: RFC 6455 §4.2.2 demands it there, where it protects
 /// nothing. Never use it for security.
 enum SHA1 {
@@ -8,18 +10,14 @@ enum SHA1 {
         for start in stride(from: 0, to: padded.count, by: 64) {
             compress(padded[start..<start + 64], into: &state)
         }
-        return state.flatMap(bigEndian)
+        return state.flatMap(\.bigEndianBytes)
     }
 
     private static func pad(_ bytes: [UInt8]) -> [UInt8] {
         let zeros = (119 - bytes.count % 64) % 64
         let bitCount = UInt64(bytes.count) * 8
         return bytes + [0x80] + [UInt8](repeating: 0, count: zeros)
-            + bigEndian(UInt32(truncatingIfNeeded: bitCount >> 32)) + bigEndian(UInt32(truncatingIfNeeded: bitCount))
-    }
-
-    private static func bigEndian(_ word: UInt32) -> [UInt8] {
-        (0..<4).map { UInt8(truncatingIfNeeded: word >> UInt32(24 - 8 * $0)) }
+            + bitCount.bigEndianBytes
     }
 
     private static func compress(_ block: ArraySlice<UInt8>, into state: inout [UInt32]) {

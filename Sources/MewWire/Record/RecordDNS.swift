@@ -1,3 +1,4 @@
+internal import MewBase
 internal import MewIdentity
 
 /// The DNS message inside a signed record: answers only, each a TXT of the owner `_iroh.<node ID in z-base-32>` (RFC 1035,
@@ -44,7 +45,7 @@ enum RecordDNS {
     }
 
     private static func words(_ words: [UInt16]) -> [UInt8] {
-        words.flatMap { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] }
+        words.flatMap(\.bigEndianBytes)
     }
 
     // MARK: Reading

@@ -1,3 +1,4 @@
+internal import MewBase
 package import MewIdentity
 
 /// An address record with its publisher's signature (pkarr, spec/iroh-wire.md §5.3). Relays store and serve it without being
@@ -51,7 +52,7 @@ package struct SignedRecord: Hashable, Sendable {
     }
 
     package var body: [UInt8] {
-        signature.bytes + (0..<8).map { UInt8(truncatingIfNeeded: timestamp >> UInt64(56 - 8 * $0)) } + dns
+        signature.bytes + timestamp.bigEndianBytes + dns
     }
 
     package var record: AddressRecord {

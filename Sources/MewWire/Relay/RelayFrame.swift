@@ -33,8 +33,6 @@ package enum RelayFrame: Equatable, Sendable {
 
     /// What a peer is allowed behind the type, and what a whole frame of ours may have.
     package static let maxBytes = 65_536
-    /// The largest WebSocket message that iroh takes (spec/iroh-wire.md §4.2). More than any frame needs.
-    package static let maxMessageBytes = 1 << 20
     /// Type, node ID, ECN: what stands before the datagram of a single one.
     package static let datagramHeadBytes = 1 + NodeID.byteCount + 1
     /// The largest datagram that fits into a single frame.
@@ -84,17 +82,6 @@ package struct RelayDatagrams: Equatable, Sendable {
         self.ecn = ecn
         self.segmentSize = segmentSize
         self.contents = contents
-    }
-
-    /// Each datagram in order; nothing for an empty frame. The bytes are valid within the call.
-    package func forEach(_ body: (UnsafeRawBufferPointer) -> Void) {
-        contents.withUnsafeBytes { bytes in
-            let size = segmentSize.map(Int.init) ?? 0
-            for start in stride(from: 0, to: bytes.count, by: size == 0 ? max(1, bytes.count) : size) {
-                let end = size == 0 ? bytes.count : min(start + size, bytes.count)
-                body(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
-            }
-        }
     }
 }
 

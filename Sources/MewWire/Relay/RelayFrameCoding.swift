@@ -1,6 +1,7 @@
 // The bytes of relay frames. Lengths come from the WebSocket message alone, so nothing is reserved for what a peer declares.
 
-package import MewIdentity
+internal import MewBase
+internal import MewIdentity
 
 extension RelayFrame {
     /// Reads the frame that one binary WebSocket message holds.
@@ -88,11 +89,11 @@ extension RelayFrame {
         case .relayToClient(let datagrams):
             Self.bytes(datagrams.segmentSize == nil ? .relayToClientDatagram : .relayToClientBatch, datagrams)
         case .endpointGone(let node): Self.bytes(.endpointGone, node.bytes)
-        case .ping(let value): Self.bytes(.ping, Self.bigEndian(value))
-        case .pong(let value): Self.bytes(.pong, Self.bigEndian(value))
+        case .ping(let value): Self.bytes(.ping, value.bigEndianBytes)
+        case .pong(let value): Self.bytes(.pong, value.bigEndianBytes)
         case .health(let problem): Self.bytes(.health, Array(problem.utf8))
         case .restarting(let reconnectInMs, let tryForMs):
-            Self.bytes(.restarting, Self.bigEndian(UInt64(reconnectInMs) << 32 | UInt64(tryForMs)))
+            Self.bytes(.restarting, reconnectInMs.bigEndianBytes + tryForMs.bigEndianBytes)
         case .status(let health): Self.bytes(.status, [health.code])
         }
     }
@@ -117,35 +118,10 @@ extension RelayFrame {
         }
     }
 
-    private static func bigEndian(_ value: UInt64) -> [UInt8] {
-        (0..<8).map { UInt8(truncatingIfNeeded: value >> UInt64(56 - 8 * $0)) }
-    }
-
     private static func prefixed(_ text: String) -> [UInt8] {
         // One length byte is enough for a sentence; the rest of a longer one is cut between characters.
         var text = text
         while text.utf8.count > 127 { text.removeLast() }
         return [UInt8(text.utf8.count)] + text.utf8
-    }
-
-    // MARK: Forwarding
-
-    /// Turns a frame that `sender` sent into the one its receiver gets, in place: another type, and the sender's node ID
-    /// instead of the receiver's (spec/iroh-wire.md §4.4).
-    ///
-    /// - Returns: the receiver; nil, and nothing is changed, when it is no datagram frame of a client in its shortest form,
-    ///   or an empty one.
-    package static func readdress(_ message: inout [UInt8], from sender: NodeID) -> NodeID? {
-        let isBatch = message.first == RelayFrameType.clientToRelayBatch.rawValue
-        guard isBatch || message.first == RelayFrameType.clientToRelayDatagram.rawValue,
-            message.count > datagramHeadBytes + (isBatch ? 2 : 0), message.count <= maxBytes + 1
-        else { return nil }
-        return message.withUnsafeMutableBytes { bytes in
-            let id = UnsafeMutableRawBufferPointer(rebasing: bytes[1...])
-            let receiver = NodeID(packet: UnsafeRawBufferPointer(id))
-            bytes[0] += 2
-            sender.copy(to: id)
-            return receiver
-        }
     }
 }

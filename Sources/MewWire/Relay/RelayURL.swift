@@ -11,7 +11,8 @@ public struct RelayURL: Hashable, Sendable, CustomStringConvertible {
     /// A name, an IPv4 address, or an IPv6 address without its brackets. Lower case.
     public let host: String
     public let port: UInt16
-    /// The relay's own key, when the URL pins it: no certificate is needed then (DESIGN §7).
+    /// The relay's own key, when the URL pins it: the relay has to prove it on every connection. With TLS its certificate is
+    /// checked besides; without, the proof finds wrong addresses, not attackers (`RelayKeyProof`).
     public let key: NodeID?
 
     /// As in payloads (`PairingPayload`): longer ones are no URLs of relays.
