@@ -29,8 +29,8 @@ package final class Node: Dialer, LinkListener, Sendable {
         /// Numbers the signed records that tell where this node is, each larger than all before, those of earlier processes
         /// included. Without it nothing is published.
         package var nextRecordTimestamp: (@Sendable () async -> UInt64)?
-        /// Shown to relays that let in only who has it.
-        package var relayToken: String?
+        /// Shown to the relays it is for.
+        package var relayToken: RelayCredential?
         /// Where others reach what is bound at these addresses, the likeliest first; asked at each change of the network and
         /// told to peers that dialled us. Nil for a node that only dials.
         package var ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?

@@ -21,6 +21,8 @@ package struct PathSelector: Sendable {
     package enum Input: Hashable, Sendable {
         /// A probe is over: which address answered, if any.
         case probed(ProbeNumber, answeredBy: SocketAddress?)
+        /// A probe is about to end without an answer; these have answered small packets.
+        case passSmall(ProbeNumber, [SocketAddress])
         /// A probe could not be sent now.
         case probeRefused(ProbeNumber)
         /// A relay forwards for us since then, or does not.
@@ -39,8 +41,8 @@ package struct PathSelector: Sendable {
     }
 
     package enum Step: Hashable, Sendable {
-        /// Sends a full-size probe to all of these at once; the connection moves to the first that answers. `probed` tells
-        /// the outcome.
+        /// Asks all of these at once, small and then in full size (`AddressCheck`); the connection moves to the first that
+        /// answers a packet of full size. `probed` tells the outcome.
         case probe(ProbeNumber, [SocketAddress])
         /// Moves the connection at once. Also to the way it uses already: then that is a new path, with nothing remembered.
         case use(PathWay)
@@ -188,6 +190,11 @@ package struct PathSelector: Sendable {
     private mutating func learn(_ input: Input, _ sample: PathSample, _ now: Instant) {
         switch input {
         case .probed(let number, let address): probed(number, address, sample, now)
+        case .passSmall(let number, let addresses):
+            guard probe?.number == number else { break }
+            for address in addresses where sample.way != .direct(address) {
+                candidates.failed(address, .largePacketsLost, now: now)
+            }
         case .probeRefused(let number): if probe?.number == number { probe = nil }
         case .relayChanged(let number, let since):
             relays.changed(number, connectedSince: since, now: now)

@@ -15,6 +15,14 @@ extension Connection {
         driver.tellsWhenSent = true
     }
 
+    /// Whether both ends speak path messages.
+    package var speaksBeside: Bool { driver.talk != nil }
+
+    /// Asks with one small packet whether the peer is at `address`; `PathNotice.checked` tells if it is.
+    package func check(_ address: SocketAddress) {
+        driver.check(address)
+    }
+
     /// Checks whether the peer answers by one of `routes`, all at once, and moves to the first by which it does. The present
     /// path carries everything meanwhile; a move made meanwhile ends the check.
     package func probe(_ routes: [Route], from source: SocketAddress? = nil) throws(QUICError) -> CorePath {
@@ -56,6 +64,8 @@ package enum PathNotice: Hashable, Sendable {
     case sent
     /// The peer has answered a path message there.
     case answered(Route)
+    /// The peer is there: it has answered a small packet that was sent there.
+    case checked(SocketAddress)
     /// A check is over: by which route the peer answered, nil when it did not.
     case probed(CorePath, answeredBy: Route?)
 }

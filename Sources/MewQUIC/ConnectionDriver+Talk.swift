@@ -49,6 +49,7 @@ extension ConnectionDriver {
         case .probe:
             talk?.announcements.answered(route)
             onPath?(.answered(route))
+        case .check(let address): onPath?(.checked(address))
         case .call: talk?.schedule.answered(now: now)
         }
         touched()
@@ -114,6 +115,14 @@ extension ConnectionDriver {
     private func probe(_ route: Route, now: Instant) {
         guard let endpoint, let outlet = outlets.outlet(to: route),
             let bytes = talk?.talk.ask(.probe, entropy: endpoint.entropy, now: now)
+        else { return }
+        endpoint.send(bytes, by: outlet)
+    }
+
+    /// Dialler: asks whether the peer is at `address`; `PathNotice.checked` tells if it is.
+    func check(_ address: SocketAddress) {
+        guard let endpoint, let outlet = outlets.outlet(to: .direct(address)),
+            let bytes = talk?.talk.ask(.probe, of: address, entropy: endpoint.entropy, now: loop.now)
         else { return }
         endpoint.send(bytes, by: outlet)
     }

@@ -561,6 +561,17 @@ struct PathWordsTests {
         #expect(stage.selector.candidateStates(using: home, now: Stage.at(4_500)) == [candidate])
     }
 
+    @Test("an address that answers small packets and no large ones is told apart from one that does not answer")
+    func passesSmall() {
+        var stage = Stage(home, addresses: [Stage.near, Stage.far])
+        guard case .probe(let number, _)? = stage.look(0).first else { return #expect(Bool(false)) }
+        _ = stage.take(.passSmall(number, [Stage.far]), 3_000)
+        _ = stage.take(.probed(number, answeredBy: nil), 3_000)
+        #expect(why(stage, 3_500).code == .largePacketsLost)
+        let states = stage.selector.candidateStates(using: home, now: Stage.at(3_500)).map(\.state)
+        #expect(states == [.quarantined(.noAnswer), .quarantined(.largePacketsLost)])
+    }
+
     @Test("relays are listed with the one in use first and the standby behind it")
     func relays() {
         let stage = Stage(.relay(SelectorStage.standby), relays: 3)

@@ -17,8 +17,8 @@ struct PathTalkTests {
             talk = PathTalk(keys)
         }
 
-        func ask(_ content: PathMessage.Content, now: Instant) -> [UInt8] {
-            talk.ask(content, entropy: SystemEntropy(), now: now)
+        func ask(_ content: PathMessage.Content, of address: SocketAddress? = nil, now: Instant) -> [UInt8] {
+            talk.ask(content, of: address, entropy: SystemEntropy(), now: now)
         }
 
         func hear(_ bytes: [UInt8], from source: SocketAddress?, now: Instant) -> PathTalk.Heard? {
@@ -47,6 +47,27 @@ struct PathTalkTests {
             dialler.hear(reply, from: from, now: later)
                 == .answer(.probe, observed: from, roundTrip: .milliseconds(40)))
         #expect(dialler.hear(reply, from: from, now: later) == nil)
+    }
+
+    @Test(
+        "a question for one address is answered only from there: a peer that knows the keys cannot speak for somebody else"
+    )
+    func check() throws {
+        let (dialler, listener) = talks()
+        let address = try #require(SocketAddress("203.0.113.5:9"))
+        let question = dialler.ask(.probe, of: address, now: start)
+        let reply = try #require(answer(listener.hear(question, from: from, now: start)))
+        #expect(dialler.hear(reply, from: from, now: start) == nil)
+        #expect(dialler.hear(reply, from: nil, now: start) == nil)
+        #expect(
+            dialler.hear(reply, from: address, now: start)
+                == .answer(.check(address), observed: from, roundTrip: .zero))
+        let other = dialler.ask(.probe, now: start)
+        let otherReply = try #require(answer(listener.hear(other, from: nil, now: start)))
+        guard case .answer(.probe, _, _)? = dialler.hear(otherReply, from: address, now: start) else {
+            Issue.record("an answer to a question that went elsewhere says nothing about an address")
+            return
+        }
     }
 
     @Test("a question that is repeated byte by byte gets no second answer")
@@ -84,12 +105,12 @@ struct PathTalkTests {
         }
     }
 
-    @Test("32 questions may be open; the oldest gives way to the 33rd")
+    @Test("96 questions may be open; the oldest gives way to the 97th")
     func open() throws {
         let (dialler, listener) = talks()
         var replies: [[UInt8]] = []
         var time = start
-        for _ in 0..<33 {
+        for _ in 0...PathTalk.maxAsked {
             let question = dialler.ask(.probe, now: start)
             // Slowly enough for the budget of answers.
             time = time.advanced(by: .milliseconds(100))
@@ -97,7 +118,7 @@ struct PathTalkTests {
         }
         #expect(dialler.hear(replies[0], from: from, now: time) == nil)
         #expect(dialler.hear(replies[1], from: from, now: time) != nil)
-        #expect(dialler.hear(replies[32], from: from, now: time) != nil)
+        #expect(dialler.hear(replies[PathTalk.maxAsked], from: from, now: time) != nil)
     }
 
     @Test("16 questions at once are answered, the 17th is not, and is when it comes again later")

@@ -97,7 +97,7 @@ extension DaemonProgram {
     ) -> Node.Configuration {
         var result = Node.Configuration(secret: secret, addresses: attempt.addresses, diagnostics: diagnostics)
         result.relays = configuration.relays
-        result.relayToken = configuration.relayToken
+        result.relayToken = configuration.relayToken.map { RelayCredential($0, for: configuration.relays) }
         result.ownAddresses = { PayloadAddresses.current(bound: $0) }
         result.nextRecordTimestamp = { await counter.next() }
         return result

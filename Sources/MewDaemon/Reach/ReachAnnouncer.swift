@@ -25,6 +25,8 @@ actor ReachAnnouncer {
 
     /// A look costs one system call. Events of the network come at once; this is for what they miss.
     static let interval: Duration = .seconds(15)
+    /// Between two announcements of changes: a relay that says this and the opposite in turns makes one of them a second.
+    static let pause: Duration = .seconds(1)
 
     init(
         _ node: Node, _ daemon: Daemon, loop: any Loop, addresses: @escaping @Sendable () -> [SocketAddress],
@@ -41,7 +43,10 @@ actor ReachAnnouncer {
         await withDiscardingTaskGroup { group in
             group.addTask {
                 await self.look()
-                for await _ in self.node.reachChanges { await self.look() }
+                for await _ in self.node.reachChanges {
+                    await self.look()
+                    guard (try? await LoopClock(self.loop).sleep(for: Self.pause)) != nil else { return }
+                }
             }
             group.addTask {
                 while (try? await LoopClock(self.loop).sleep(for: Self.interval)) != nil { await self.look() }

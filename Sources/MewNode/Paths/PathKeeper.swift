@@ -25,6 +25,9 @@ actor PathKeeper {
     /// In the order of their relay numbers.
     var legs: [Leg] = []
     private var probes: [CorePath: PathSelector.ProbeNumber] = [:]
+    /// What is asked before it is probed.
+    var check: AddressCheck?
+    var checkBudget = AddressCheck.budget
     private var timer: LoopTimer?
     var isOver = false
 
@@ -76,11 +79,12 @@ actor PathKeeper {
         switch notice {
         case .confirmed, .sent: look()
         case .answered(let route): if case .relay(let number)? = way(of: route) { take(.found(number)) }
+        case .checked(let address): checked(address)
         case .probed(let path, let route):
             guard let number = probes.removeValue(forKey: path) else { return look() }
             var address: SocketAddress?
             if case .direct(let answered)? = route { address = answered }
-            take(.probed(number, answeredBy: address))
+            probed(number, answeredBy: address)
         }
     }
 
@@ -112,7 +116,7 @@ actor PathKeeper {
 
     /// The peer tells where it can be reached, on a path that works.
     func learned(_ addresses: [SocketAddress], relays urls: [RelayURL]) {
-        take(.learnt(addresses.filter { families.contains($0.family) }))
+        take(.learnt(addresses.filter { families.contains($0.family) && $0.canBeDialled }))
         advertised(urls)
     }
 
@@ -149,8 +153,10 @@ actor PathKeeper {
         for step in steps {
             switch step {
             case .probe(let number, let addresses):
-                if !probe(number, addresses) { refused.append(number) }
-            case .use(let way): use(way)
+                if !begin(number, addresses) { refused.append(number) }
+            case .use(let way):
+                check = nil
+                use(way)
             case .ask(let number): legs[number.index].joined?.leg.assumeIsolated { $0.ask() }
             case .retryRelays: for leg in legs { leg.joined?.leg.assumeIsolated { $0.retryNow() } }
             case .seek: seek()
@@ -162,7 +168,7 @@ actor PathKeeper {
     }
 
     /// False when the library cannot now: the peer has given us no further connection ID yet.
-    private func probe(_ number: PathSelector.ProbeNumber, _ addresses: [SocketAddress]) -> Bool {
+    func probe(_ number: PathSelector.ProbeNumber, _ addresses: [SocketAddress]) -> Bool {
         do {
             let path = try connection.assumeIsolated { try $0.probe(addresses.map { .direct($0) }) }
             probes = [path: number]
@@ -205,15 +211,15 @@ actor PathKeeper {
         }
     }
 
-    private func report(_ name: String, _ message: @autoclosure () -> String) {
+    func report(_ name: String, _ message: @autoclosure () -> String) {
         diagnostics.record(ifWanted: .debug) { Diagnostic(.debug, "path", name, message()) }
     }
 
     /// One timer for the next look; and a word as soon as something is under way.
-    private func rearm() {
+    func rearm() {
         if let timer { loop.cancel(timer) }
         timer = nil
-        let next = selector.nextLook
+        let next = min(selector.nextLook, check?.deadline ?? .distantFuture)
         if next < .distantFuture {
             timer = loop.schedule(at: next) { self.assumeIsolated { $0.timerFired() } }
         }
@@ -222,6 +228,7 @@ actor PathKeeper {
 
     private func timerFired() {
         timer = nil
+        tendCheck()
         look()
     }
 

@@ -2,6 +2,7 @@ import MewBase
 import MewIdentity
 import MewLookup
 import MewLoop
+import MewPath
 import MewQUIC
 import MewQUICCore
 import MewRelay
@@ -25,6 +26,10 @@ struct NodeRace: Sendable {
     static let headStart: Duration = .seconds(1)
     /// More ways through relays than this are no more likely to work.
     static let maxRelays = 3
+    /// A record names what its node likes; more of them in one dial serve nobody but who wants others to be called on.
+    static let maxFoundRelays = 12
+    /// The same for addresses, each of which gets the whole first flight (DESIGN §6).
+    static let maxAddresses = 16
 
     /// What the race has brought.
     struct Won: Sendable {
@@ -77,12 +82,14 @@ struct NodeRace: Sendable {
         _ routes: FoundRoutes, to group: inout TaskGroup<Lane>, _ tried: inout Tried, apart: Duration
     ) {
         let addresses = routes.addresses.filter { !tried.routes.addresses.contains($0) }
+            .prefix(max(0, Self.maxAddresses - tried.routes.addresses.count))
         let urls = routes.relays.filter { !tried.routes.relays.contains($0) }
+            .prefix(max(0, Self.maxFoundRelays - tried.routes.relays.count))
         tried.routes.addresses += addresses
         tried.routes.relays += urls
         if !addresses.isEmpty {
             tried.running += 1
-            let (handshake, lane) = start(addresses)
+            let (handshake, lane) = start(Array(addresses))
             tried.handshakes.append(handshake)
             group.addTask {
                 for await outcome in lane { return outcome }
@@ -138,7 +145,8 @@ struct NodeRace: Sendable {
             case .failed(let error):
                 failures.append(error)
                 tried.running -= 1
-            case .found(let routes) where !isOver:
+            case .found(var routes) where !isOver:
+                routes.addresses.removeAll { !$0.canBeDialled }
                 add(routes, to: &group, &tried, apart: .zero)
                 group.addTask { await nextFound() }
             case .found: break

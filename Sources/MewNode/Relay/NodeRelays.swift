@@ -44,7 +44,7 @@ actor NodeRelays {
     /// What relays know us by when we dial: it links nothing to this node, and two processes of one directory do not take
     /// each other's place.
     private let visitor: SecretKey
-    private let token: String?
+    private let token: RelayCredential?
     let diagnostics: any DiagnosticSink
     /// Nil for a node that publishes nothing.
     let publisher: RecordPublisher?
@@ -158,7 +158,7 @@ actor NodeRelays {
 
     /// - Parameter account: of whom dials under a key that is thrown away: shown when the relay wants to know.
     func join(_ url: RelayURL, as key: SecretKey, account: SecretKey? = nil) async -> Joined {
-        var settings = RelayLeg.Settings(url: url, secret: key, token: token, diagnostics: diagnostics)
+        var settings = RelayLeg.Settings(url: url, secret: key, token: token?.text(for: url), diagnostics: diagnostics)
         settings.account = account
         settings.showsAccount = strict.contains(url)
         let leg = RelayLeg(settings, connector: connector, loop: loop, entropy: entropy)

@@ -103,12 +103,12 @@ extension StunMessage {
 }
 
 extension SocketAddress {
-    /// No port, the unspecified address, groups and broadcast lead nowhere; a link-local IPv6 address means another interface
+    /// No port, "this network", groups, reserved addresses and broadcast lead nowhere; a link-local IPv6 address means another interface
     /// on every machine.
     package var canBeDialled: Bool {
         guard port != 0, !isUnspecified else { return false }
         switch family {
-        case .ipv4: return ipv4 >> 28 != 0xe && ipv4 != .max
+        case .ipv4: return ipv4 >> 24 != 0 && ipv4 >> 28 < 0xe
         case .ipv6: return high >> 56 != 0xff && high >> 54 != 0x3fa
         }
     }

@@ -11,7 +11,11 @@ package struct PathTalk: Sendable {
         case answer(Question, observed: SocketAddress?, roundTrip: Duration)
     }
 
-    package enum Question: Hashable, Sendable { case probe, call }
+    package enum Question: Hashable, Sendable {
+        case probe, call
+        /// A probe that only this address can have answered.
+        case check(SocketAddress)
+    }
 
     private struct Asked {
         let transaction: TransactionID
@@ -29,8 +33,9 @@ package struct PathTalk: Sendable {
     /// More than a peer asks that calls over eight ways.
     private var answering = RateLimit(burst: 16, perSecond: 16)
 
-    /// Questions that may still be answered: three rounds over every way a connection has; older ones are forgotten.
-    static let maxAsked = 32
+    /// Questions that may still be answered: all of one check of addresses, and three rounds over every way a connection has;
+    /// older ones are forgotten.
+    static let maxAsked = 96
     /// An answer that took longer tells nothing about now.
     static let patience: Duration = .seconds(10)
 
@@ -41,11 +46,18 @@ package struct PathTalk: Sendable {
     // MARK: - Asking
 
     /// A question to send; a new one for every way and every time.
-    package mutating func ask(_ content: PathMessage.Content, entropy: some Entropy, now: Instant) -> [UInt8] {
+    ///
+    /// - Parameter address: where it goes, when nobody else's answer shall count: its transaction is known to nobody but who
+    ///   receives it.
+    package mutating func ask(
+        _ content: PathMessage.Content, of address: SocketAddress? = nil, entropy: some Entropy, now: Instant
+    ) -> [UInt8] {
         let transaction = TransactionID(random: entropy)
         lastCounter += 1
         switch content {
-        case .probe: note(Asked(transaction: transaction, question: .probe, at: now))
+        case .probe:
+            let question = address.map { Question.check($0) } ?? .probe
+            note(Asked(transaction: transaction, question: question, at: now))
         case .call: note(Asked(transaction: transaction, question: .call, at: now))
         case .probeAnswer, .callAnswer: preconditionFailure("an answer is no question")
         }
@@ -71,8 +83,9 @@ package struct PathTalk: Sendable {
             guard let reply = answer(message, .callAnswer(observed: source), now) else { return nil }
             defer { lastCall = max(lastCall, message.counter) }
             return .call(call, isNew: message.counter > lastCall, answer: reply)
-        case .probeAnswer(let observed): return answered(message.transaction, .probe, observed, now)
-        case .callAnswer(let observed): return answered(message.transaction, .call, observed, now)
+        case .probeAnswer(let observed):
+            return answered(message.transaction, [.probe] + (source.map { [.check($0)] } ?? []), observed, now)
+        case .callAnswer(let observed): return answered(message.transaction, [.call], observed, now)
         }
     }
 
@@ -85,12 +98,12 @@ package struct PathTalk: Sendable {
     }
 
     private mutating func answered(
-        _ transaction: TransactionID, _ question: Question, _ observed: SocketAddress?, _ now: Instant
+        _ transaction: TransactionID, _ possible: [Question], _ observed: SocketAddress?, _ now: Instant
     ) -> Heard? {
         asked.removeAll { $0.at.duration(to: now) > Self.patience }
-        guard let index = asked.firstIndex(where: { $0.transaction == transaction && $0.question == question }) else {
-            return nil
-        }
-        return .answer(question, observed: observed, roundTrip: asked.remove(at: index).at.duration(to: now))
+        let isMeant = { (asked: Asked) in asked.transaction == transaction && possible.contains(asked.question) }
+        guard let index = asked.firstIndex(where: isMeant) else { return nil }
+        let question = asked.remove(at: index)
+        return .answer(question.question, observed: observed, roundTrip: question.at.duration(to: now))
     }
 }

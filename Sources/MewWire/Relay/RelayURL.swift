@@ -39,6 +39,11 @@ public struct RelayURL: Hashable, Sendable, CustomStringConvertible {
         return "\(scheme)://\(shownHost)\(shownPort)/" + (key.map { "#\($0.z32)" } ?? "")
     }
 
+    /// The same machine and port by the same scheme, whatever key is pinned.
+    package func isSamePlace(as other: RelayURL) -> Bool {
+        (isSecure, host, port) == (other.isSecure, other.host, other.port)
+    }
+
     /// The value of `Host` in a request (RFC 9112 §3.2).
     package var authority: String {
         let shownHost = host.contains(":") ? "[\(host)]" : host

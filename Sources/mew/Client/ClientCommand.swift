@@ -21,7 +21,8 @@ struct ClientCommand: Sendable {
             trust: invocation[Common.relayTrust], in: context)
         let knownRelays = use.relays + (try await relays(in: store))
         let options = DialerOptions(
-            key: try context.key(), knownRelays: knownRelays, relayToken: use.token, relayTrust: use.trust)
+            key: try context.key(), knownRelays: knownRelays,
+            relayToken: use.token.map { RelayCredential($0, for: use.relays) }, relayTrust: use.trust)
         let dialer = try await context.runtime.makeDialer(options, context.runtime)
         let environment = ClientEnvironment(
             dialer: dialer, clock: LoopClock(context.runtime.loop), wallClock: { .now }, entropy: SystemEntropy(),

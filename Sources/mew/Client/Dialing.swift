@@ -10,8 +10,8 @@ struct DialerOptions: Sendable {
     let key: SecretKey
     /// Where nodes are looked for whose own relays are not known, or do not answer.
     var knownRelays: [RelayURL] = []
-    /// Shown to relays that want one.
-    var relayToken: String?
+    /// Shown to the relays it is for.
+    var relayToken: RelayCredential?
     /// Whom relays are believed by; nil for the system's authorities.
     var relayTrust: TLSTrust?
 }

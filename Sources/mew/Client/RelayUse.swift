@@ -20,6 +20,12 @@ struct RelayUse: Sendable {
         let file = try Self.configuration(in: directory)
         self.relays = relays.isEmpty ? file.relays : relays
         self.token = token ?? file.relayToken
+        // Which relays want it, nobody else shall say: a peer that names one would be shown it.
+        guard self.token == nil || !self.relays.isEmpty else {
+            throw CommandFailure(
+                .badInput, "there is no relay that the token for relays is for",
+                hint: "Name the relay with --relay URL, or in config.json.")
+        }
         let authorities = trust ?? file.relayTrust.map { $0.hasPrefix("/") ? $0 : directory.file($0) }
         self.trust = try authorities.map(Self.trust)
     }

@@ -13,7 +13,8 @@ enum Common {
     static let relay = Option<RelayURL>(
         "relay", "URL", "try this relay of the daemon first", read: Readers.relayURL("--relay"))
     static let relayToken = Option<String>(
-        "relay-token", "TEXT", "what relays that want a token are shown", read: Readers.relayToken("--relay-token"))
+        "relay-token", "TEXT", "what the relays of --relay and config.json are shown, if they want a token",
+        read: Readers.relayToken("--relay-token"))
     static let relayTrust = Option<String>(
         "relay-trust", "FILE", "believe relays certified by these authorities (PEM), not the system's",
         read: Readers.text("--relay-trust"))

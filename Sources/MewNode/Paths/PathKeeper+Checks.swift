@@ -1,0 +1,62 @@
+import MewBase
+import MewLoop
+import MewPath
+import MewQUIC
+
+// Small packets before large ones, where the peer can answer them.
+
+extension PathKeeper {
+    /// False when the library cannot probe now.
+    func begin(_ number: PathSelector.ProbeNumber, _ addresses: [SocketAddress]) -> Bool {
+        // A peer without path messages names no addresses beside the connection either: they are those that we dialled.
+        guard connection.assumeIsolated({ $0.speaksBeside }) else { return probe(number, addresses) }
+        check = AddressCheck(number, addresses, now: loop.now)
+        report("path_check", "asking \(addresses.count) addresses of a peer whether it is there")
+        // The beginning: only questions.
+        if let first = check?.look(now: loop.now) { ask(first) }
+        return true
+    }
+
+    func checked(_ address: SocketAddress) {
+        check?.answered(address)
+        tendCheck()
+        rearm()
+    }
+
+    func probed(_ number: PathSelector.ProbeNumber, answeredBy address: SocketAddress?) {
+        guard address == nil, check?.number == number else {
+            if check?.number == number { check = nil }
+            return take(.probed(number, answeredBy: address))
+        }
+        check?.probedInVain()
+        tendCheck()
+        rearm()
+    }
+
+    /// Does what is due. The end of a check is told, and may begin another.
+    func tendCheck() {
+        guard let number = check?.number, let actions = check?.look(now: loop.now) else { return }
+        ask(actions)
+        for action in actions {
+            switch action {
+            case .ask: break
+            case .probe(let addresses):
+                guard !probe(number, addresses) else { break }
+                check = nil
+                take(.probeRefused(number))
+            case .over(let passSmall):
+                check = nil
+                if !passSmall.isEmpty { take(.passSmall(number, passSmall)) }
+                take(.probed(number, answeredBy: nil))
+            }
+        }
+    }
+
+    private func ask(_ actions: [AddressCheck.Action]) {
+        for case .ask(let addresses) in actions {
+            for address in addresses where checkBudget.take(now: loop.now) {
+                connection.assumeIsolated { $0.check(address) }
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package import MewBase
+
+/// One try of several addresses that the peer has named: a small question to each, and a packet of full size only to those
+/// that have answered one (DESIGN §6). A peer may name anybody; who is none of its addresses gets some small packets and no more.
+/// A value.
+///
+///     asked ──answered──▶ probed ──▶ moved there (the owner drops this)
+///       │                   └── in vain: passes small packets only
+///       └── no answer
+///
+/// Its owner calls `look` at once, at `deadline` and after whatever else it has told, and performs the actions in order.
+package struct AddressCheck: Sendable {
+    package enum Action: Hashable, Sendable {
+        /// Sends each a probe of the path messages.
+        case ask([SocketAddress])
+        /// Sends a probe of full size to all of these at once; `probedInVain` tells when none has answered.
+        case probe([SocketAddress])
+        /// Nothing more will come; these have answered small packets, and no large one.
+        case over(passSmall: [SocketAddress])
+    }
+
+    package let number: PathSelector.ProbeNumber
+    private var silent: [SocketAddress]
+    private var answered: [SocketAddress] = []
+    private var probing: [SocketAddress] = []
+    private var inVain: [SocketAddress] = []
+    private var asked = 0
+    private let began: Instant
+
+    /// When each address is asked, after the beginning: a listener answers once it has authorized us, and packets get lost.
+    /// No address gets more than five questions in any second (`CandidateList.spacing`).
+    static let times: [Duration] = [.zero, .milliseconds(100), .milliseconds(300), .milliseconds(700)]
+    /// When those that have not answered are given up: the last question has had more than a second.
+    static let patience: Duration = .seconds(2)
+    /// Of all addresses of one connection together: two rounds over as many as a call names, then one packet of 88 bytes for
+    /// what a listener has to spend to name an address anew.
+    package static let budget = RateLimit(burst: 32, perSecond: 16)
+
+    package init(_ number: PathSelector.ProbeNumber, _ addresses: [SocketAddress], now: Instant) {
+        self.number = number
+        silent = addresses
+        began = now
+    }
+
+    package var deadline: Instant {
+        if !probing.isEmpty && silent.isEmpty { return .distantFuture }
+        let end = probing.isEmpty ? began.advanced(by: Self.patience) : .distantFuture
+        return asked < Self.times.count ? min(end, began.advanced(by: Self.times[asked])) : end
+    }
+
+    /// It answered a small question that was sent to it.
+    package mutating func answered(_ address: SocketAddress) {
+        guard let index = silent.firstIndex(of: address) else { return }
+        answered.append(silent.remove(at: index))
+    }
+
+    package mutating func probedInVain() {
+        inVain += probing
+        probing = []
+    }
+
+    package mutating func look(now: Instant) -> [Action] {
+        var actions: [Action] = []
+        if probing.isEmpty, !answered.isEmpty {
+            (probing, answered) = (answered, [])
+            actions.append(.probe(probing))
+        }
+        let isOver = silent.isEmpty || began.advanced(by: Self.patience) <= now
+        if probing.isEmpty, isOver { return [.over(passSmall: inVain)] }
+        if asked < Self.times.count, began.advanced(by: Self.times[asked]) <= now {
+            // What was missed while the machine did not run is not made up for.
+            asked += Self.times[asked...].prefix { began.advanced(by: $0) <= now }.count
+            if !silent.isEmpty { actions.append(.ask(silent)) }
+        }
+        return actions
+    }
+}

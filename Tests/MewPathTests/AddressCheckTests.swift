@@ -1,0 +1,74 @@
+import MewBase
+import Testing
+
+@testable import MewPath
+
+@Suite("Small packets before large ones")
+struct AddressCheckTests {
+    private let start = Instant(nanoseconds: 100_000_000_000)
+    private let near = SocketAddress(ipv4: 0x0a00_0001, port: 1)
+    private let far = SocketAddress(ipv4: 0xc000_0201, port: 2)
+
+    private func at(_ milliseconds: Int64) -> Instant { start.advanced(by: .milliseconds(milliseconds)) }
+
+    private func check(_ addresses: [SocketAddress]) -> AddressCheck {
+        AddressCheck(PathSelector.ProbeNumber(number: 1), addresses, now: start)
+    }
+
+    @Test("who does not answer is asked four times in two seconds, and gets nothing large")
+    func silence() {
+        var check = check([near, far])
+        var asked: [Int64] = []
+        for time in Int64(0)...2_000 {
+            for action in check.look(now: at(time)) {
+                switch action {
+                case .ask(let addresses):
+                    asked.append(time)
+                    #expect(addresses == [near, far])
+                case .probe: Issue.record("nobody has answered")
+                case .over(let passSmall):
+                    #expect(time == 2_000 && passSmall.isEmpty)
+                }
+            }
+            #expect(check.deadline > at(time) || time == 2_000)
+        }
+        #expect(asked == [0, 100, 300, 700])
+    }
+
+    @Test("who answers is probed in full size, is asked no more, and the others are")
+    func answer() {
+        var check = check([near, far])
+        #expect(check.look(now: at(0)) == [.ask([near, far])])
+        check.answered(far)
+        check.answered(SocketAddress(ipv4: 1, port: 1))
+        #expect(check.look(now: at(30)) == [.probe([far])])
+        #expect(check.look(now: at(30)).isEmpty)
+        #expect(check.look(now: at(100)) == [.ask([near])])
+    }
+
+    @Test(
+        "a large packet that is not answered gives the next that answers its turn; then it is told who passes small ones"
+    )
+    func onlySmall() {
+        var check = check([near, far])
+        _ = check.look(now: at(0))
+        check.answered(far)
+        _ = check.look(now: at(10))
+        check.answered(near)
+        #expect(check.look(now: at(20)).isEmpty, "one at a time")
+        check.probedInVain()
+        #expect(check.look(now: at(1_000)).first == .probe([near]))
+        #expect(check.deadline == .distantFuture)
+        check.probedInVain()
+        #expect(check.look(now: at(3_000)) == [.over(passSmall: [far, near])])
+    }
+
+    @Test("questions that were missed while the machine did not run are not made up for")
+    func late() {
+        var check = check([near])
+        #expect(check.look(now: at(0)) == [.ask([near])])
+        #expect(check.look(now: at(900)) == [.ask([near])])
+        #expect(check.look(now: at(901)).isEmpty)
+        #expect(check.look(now: at(60_000)) == [.over(passSmall: [])])
+    }
+}
