@@ -98,7 +98,10 @@ let testSupport: [Target] = [
         path: "Tests/MewSimNode"),
     module(
         "MewTestSupport",
-        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewRelay", "MewAgent", "MewSim", "CSQLite"],
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewRelay", "MewAgent", "MewSim", "CSQLite",
+            "CQuic",
+        ],
         path: "Tests/MewTestSupport"),
 ]
 

@@ -11,9 +11,9 @@ struct LinkReportTests {
     private static let now = Instant(nanoseconds: 100_000_000_000)
     private static let address = SocketAddress.loopback(port: 7)
 
-    private func report(_ status: LinkStatus?) throws -> LinkReport {
+    private func report(_ status: LinkStatus?, isInTwoPlaces: Bool = false) throws -> LinkReport {
         let node = try #require(SecretKey(seed: [UInt8](repeating: 3, count: 32))).node
-        return LinkReport(daemon: "desk", node: node, status, now: Self.now)
+        return LinkReport(daemon: "desk", node: node, status, isInTwoPlaces: isInTwoPlaces, now: Self.now)
     }
 
     private static func status(_ path: LinkPath) -> LinkStatus {
@@ -34,6 +34,12 @@ struct LinkReportTests {
             ])
         #expect(report.json["since_ms"] == 90_000 && report.json["last_proof_ms"] == 2_000)
         #expect(report.json["why_not_direct"] == .null && report.json["path"] == "direct")
+    }
+
+    @Test("programs are told when the daemon's identity is in use in two places", arguments: [true, false])
+    func twoPlaces(_ isTrue: Bool) throws {
+        let report = try report(Self.status(.direct(Self.address)), isInTwoPlaces: isTrue)
+        #expect(report.json["in_two_places"] == .bool(isTrue))
     }
 
     @Test("a relayed link says why, what would help, what was tried and which relay stands by")

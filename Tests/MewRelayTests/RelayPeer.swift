@@ -2,6 +2,7 @@ import MewBase
 import MewIdentity
 import MewLoop
 import MewRelay
+import MewTestSupport
 import MewWire
 import Testing
 

@@ -2,6 +2,7 @@ import MewBase
 import MewIdentity
 import MewLoop
 import MewRelay
+import MewTestSupport
 import MewWire
 import Testing
 
@@ -240,6 +241,8 @@ struct RelayServerTests {
     func strangers() async throws {
         try await RelayStage.run {
             $0.limits.strangersPerSource = 2
+            // However slow the machine is: nobody gives way here (`RelayPressureTests`).
+            $0.limits.admissionWhenFull = .seconds(3_600)
         } _: { stage in
             let one = try await RelayPeer.open(stage, secret: key(1))
             let two = try await RelayPeer.open(stage, secret: key(2))

@@ -1,4 +1,5 @@
 import MewRelay
+import MewTestSupport
 import Testing
 
 /// Two engines whose output is the other's input.

@@ -1,22 +1,21 @@
 import CQuic
 import Glibc
-import MewTestSupport
 
 /// A self-signed certificate with its key, made for one test and written to files.
-struct TestCertificate {
-    struct Failure: Error {
+package struct TestCertificate {
+    package struct Failure: Error {
         let doing: String
         let status: Int32
     }
 
-    let directory: ScratchDirectory
-    let certificateFile: String
-    let keyFile: String
+    package let directory: ScratchDirectory
+    package let certificateFile: String
+    package let keyFile: String
 
     /// - Parameters:
     ///   - name: the DNS name, or the IP address when it is one (`127.0.0.1`).
     ///   - validSeconds: counted from a minute ago; at most 60 makes one that has expired.
-    init(for name: String, validSeconds: Int = 86_400) throws {
+    package init(for name: String, validSeconds: Int = 86_400) throws {
         directory = ScratchDirectory()
         certificateFile = directory.path + "/certificate.pem"
         keyFile = directory.path + "/key.pem"

@@ -20,7 +20,9 @@ extension Command {
             }
             let status = await session.supervisor.linkStatus()
             let report = LinkReport(
-                daemon: session.name, node: target.record.node, status, now: invocation.context.runtime.loop.now)
+                daemon: session.name, node: target.record.node, status,
+                isInTwoPlaces: await session.supervisor.view.isInTwoPlaces,
+                now: invocation.context.runtime.loop.now)
             show(report, session.output)
         }
         return .ok
@@ -60,6 +62,7 @@ extension Command {
             "up_ms": .integer(status.upMs), "addrs": .array(status.addresses.map(JSON.string)),
             "relays": .array(status.relays.map(JSON.string)),
             "relay_legs": .array(status.relayLegs.map(\.row)),
+            "in_two_places": .bool(status.relayLegs.contains(where: \.isElsewhere)),
             "sessions": .integer(Int64(status.sessions)), "running": .integer(Int64(status.runningSessions)),
             "paired": .integer(Int64(status.pairedDevices)), "saving": .bool(status.isSaving),
         ]

@@ -18,10 +18,12 @@ struct LinkReport {
     private let candidates: [PathCandidate]
     private let relays: [RelayCandidate]
     private let now: Instant
+    /// The daemon's identity is in use elsewhere as well; nil where that is not known of a peer.
+    private let isInTwoPlaces: Bool?
 
     /// - Parameter status: nil while there is no link.
-    init(daemon: String, node: NodeID, _ status: LinkStatus?, now: Instant) {
-        (self.daemon, self.node, self.now) = (daemon, node, now)
+    init(daemon: String, node: NodeID, _ status: LinkStatus?, isInTwoPlaces: Bool, now: Instant) {
+        (self.daemon, self.node, self.now, self.isInTwoPlaces) = (daemon, node, now, isInTwoPlaces)
         path = PathWords(status?.path)
         sinceMs = status.map { Self.age($0.since, now) }
         lastProofMs = status.map { Self.age($0.lastProof, now) }
@@ -37,7 +39,7 @@ struct LinkReport {
             link.relay.map { .relay(url: $0) } ?? link.address.flatMap { SocketAddress($0) }.map { .direct($0) }
         (daemon, node, self.path, now) = (link.name.printableName, link.node, PathWords(path), .zero)
         (sinceMs, roundTripMs, lastProofMs) = (link.sinceMs, link.roundTripMs, link.lastProofMs)
-        (whyNotDirect, candidates, relays) = (link.whyNotDirect, [], [])
+        (whyNotDirect, candidates, relays, isInTwoPlaces) = (link.whyNotDirect, [], [], nil)
     }
 
     private static func age(_ then: Instant, _ now: Instant) -> Int64 {
@@ -55,6 +57,7 @@ struct LinkReport {
             "why_text": whyNotDirect.map { .string($0.text) } ?? .null,
             "why_help": whyNotDirect?.help.map(JSON.string) ?? .null,
             "candidates": .array(candidates.map(row)), "relays": .array(relays.map(row)),
+            "in_two_places": isInTwoPlaces.map(JSON.bool) ?? .null,
         ]
     }
 

@@ -164,6 +164,31 @@ struct ErrorTableTests {
         play.end()
     }
 
+    @Test("relays: mistakes in config.json and on the command line")
+    func relays() async throws {
+        let (play, desk) = (ErrorPlay(ErrorTable.relays), RealMachine())
+        let files = [
+            ("config.json that is no JSON", "{"), ("config.json that is no object", "[]"),
+            ("config.json, relays that are no list", "{\"relays\":\"http://desk.example/\"}"),
+            ("config.json, a relay that is no text", "{\"relays\":[7]}"),
+            ("config.json, a relay that is no URL", "{\"relays\":[\"desk.example\"]}"),
+            ("config.json, a token that is no text", "{\"relay_token\":7}"),
+            ("config.json, authorities that are no text", "{\"relay_trust\":\"\"}"),
+            ("a token, and no relay that it is for", "{\"relay_token\":\"x\"}"),
+        ]
+        for (name, text) in files {
+            try desk.write(Array(text.utf8), to: "config.json")
+            try await play.expect(name, desk, "ls")
+        }
+        try desk.write(Array("{\"relay_trust\":\"none.pem\"}".utf8), to: "config.json")
+        try await play.expect(
+            "authorities that are not there", desk, "ls", values: ["file": desk.home + "/none.pem"])
+        #expect(unlink(desk.home + "/config.json") == 0)
+        #expect(mkdir(desk.home + "/config.json", 0o700) == 0)
+        try await play.expect("config.json that cannot be read", desk, "daemon", "--bind", "127.0.0.1:0")
+        play.end()
+    }
+
     @Test("sessions: unknown ones, and directories that cannot be worked in")
     func sessions() async throws {
         let (play, laptop, places) = (ErrorPlay(ErrorTable.sessions), RealMachine(), ScratchDirectory())

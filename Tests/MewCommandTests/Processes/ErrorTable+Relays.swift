@@ -1,0 +1,41 @@
+import MewWire
+
+extension ErrorTable {
+    static let relays = Chapter(
+        title: "Relays and config.json",
+        cases: [
+            .init(
+                "config.json that is no JSON", .badInput,
+                "cannot use {home}/config.json: it is no JSON: {problem}. Correct it, or move it away."),
+            .init(
+                "config.json that is no object", .badInput,
+                "cannot use {home}/config.json: it is no JSON object. Correct it, or move it away."),
+            .init(
+                "config.json, relays that are no list", .badInput,
+                "cannot use {home}/config.json: \"relays\" is no list. Correct it, or move it away."),
+            .init(
+                "config.json, a relay that is no text", .badInput,
+                "cannot use {home}/config.json: \"relays\" holds something else than text. Correct it, or move it away."
+            ),
+            .init(
+                "config.json, a relay that is no URL", .badInput,
+                "cannot use {home}/config.json: \"relays\" holds 'desk.example', which {problem}. Correct it, or move it "
+                    + "away."),
+            .init(
+                "config.json, a token that is no text", .badInput,
+                "cannot use {home}/config.json: \"relay_token\" is no text. Correct it, or move it away."),
+            .init(
+                "config.json, authorities that are no text", .badInput,
+                "cannot use {home}/config.json: \"relay_trust\" is no text. Correct it, or move it away."),
+            .init(
+                "config.json that cannot be read", .badInput,
+                "cannot read {home}/config.json: {problem}. Check its permissions."),
+            .init(
+                "authorities that are not there", .badInput,
+                "cannot believe relays by {file}: {problem}. Give a PEM file of certificates."),
+            .init(
+                "a token, and no relay that it is for", .badInput,
+                "there is no relay that the token for relays is for. Name the relay with --relay URL, or in config.json."
+            ),
+        ])
+}

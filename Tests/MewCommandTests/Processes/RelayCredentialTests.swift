@@ -1,0 +1,86 @@
+import Glibc
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import mew
+
+// Topology: a relay that not everybody may use, or that not everybody believes, a daemon at it, and a device that knows both names;
+// real processes on loopback. Law: the option that names the credential is what decides, and what fails says so in words.
+
+@Suite("Relays with tokens and certificates of their own, with real processes", .timeLimit(.minutes(3)))
+struct RelayCredentialTests {
+    private struct Place {
+        let daemon: RealDaemon
+        let device: RealMachine
+
+        /// The device's key and nothing else: it knows of the daemon only what a command says.
+        func blank() throws -> RealMachine {
+            let file = open("\(device.home)/node.key", O_RDONLY)
+            try #require(file >= 0)
+            defer { close(file) }
+            var bytes = [UInt8](repeating: 0, count: 4_096)
+            let count = read(file, &bytes, bytes.count)
+            let blank = RealMachine()
+            try blank.write(Array(bytes.prefix(max(0, count))), to: "node.key")
+            return blank
+        }
+
+        func ping(_ options: [String], configuration: String? = nil) async throws -> RealMachine.Result {
+            let machine = try blank()
+            if let configuration { try machine.write(Array(configuration.utf8), to: "config.json") }
+            return try await machine.run(["ping", daemon.node, "-c", "1", "--json"] + options)
+        }
+    }
+
+    private func place(_ options: [String]) async throws -> Place {
+        let daemon = try await RealDaemon(RealMachine(), options)
+        let device = RealMachine()
+        try await daemon.introduce(device)
+        return Place(daemon: daemon, device: device)
+    }
+
+    private func expectRelayed(_ result: RealMachine.Result) {
+        #expect(result.exit == 0, "\(result.err)")
+        #expect(result.objects.first?["path"] == "relay", "\(result.out)")
+    }
+
+    @Test("--relay-token and relay_token let in; a wrong one is told from none")
+    func token() async throws {
+        let relay = try await RealRelay(RealMachine(), ["--token", "right"])
+        let place = try await place(["--relay", relay.url, "--relay-token", "right"])
+        let named = ["--relay", relay.url]
+        expectRelayed(try await place.ping(named + ["--relay-token", "right"]))
+        expectRelayed(
+            try await place.ping([], configuration: "{\"relays\":[\"\(relay.url)\"],\"relay_token\":\"right\"}"))
+        let wrong = try await place.ping(named + ["--relay-token", "wrong"])
+        #expect(wrong.exit == 5)
+        #expect(wrong.err.contains("the relay does not admit us: not authorized"), "\(wrong.err)")
+        await place.daemon.stop()
+        await relay.stop()
+    }
+
+    @Test("--relay-trust and relay_trust make a relay believed that the system does not know")
+    func trust() async throws {
+        let certificate = try TestCertificate(for: "127.0.0.1")
+        let relay = try await RealRelay(
+            RealMachine(), ["--tls-cert", certificate.certificateFile, "--tls-key", certificate.keyFile])
+        #expect(relay.url.hasPrefix("https://"))
+        let named = ["--relay", relay.url]
+        let trust = ["--relay-trust", certificate.certificateFile]
+        let place = try await place(named + trust)
+        expectRelayed(try await place.ping(named + trust))
+        expectRelayed(
+            try await place.ping(named, configuration: "{\"relay_trust\":\"\(certificate.certificateFile)\"}"))
+        let untrusted = try await place.ping(named)
+        #expect(untrusted.exit == 5)
+        #expect(untrusted.err.contains("certificate"), "\(untrusted.err)")
+        let other = try TestCertificate(for: "127.0.0.1")
+        let strange = try await place.ping(named + ["--relay-trust", other.certificateFile])
+        #expect(strange.exit == 5 && strange.err.contains("certificate"), "\(strange.err)")
+        let none = try await place.ping(named + ["--relay-trust", certificate.keyFile])
+        #expect(none.exit == 2 && none.err.contains("cannot believe relays by \(certificate.keyFile)"), "\(none.err)")
+        await place.daemon.stop()
+        await relay.stop()
+    }
+}
