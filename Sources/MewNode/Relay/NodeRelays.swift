@@ -89,9 +89,10 @@ actor NodeRelays {
         let places = Array(configuration.relays.prefix(HomeChoice.maxCandidates))
         publisher = configuration.nextRecordTimestamp.map {
             RecordPublisher(
-                secret: configuration.secret, places: places, token: configuration.relayToken, connector: connector,
-                loop: endpoint.loop,
-                diagnostics: configuration.diagnostics, nextTimestamp: $0)
+                secret: configuration.secret, places: places,
+                // All of them are this node's own, so what is for one is for all.
+                token: places.first.flatMap { configuration.relayToken?.text(for: $0) }, connector: connector,
+                loop: endpoint.loop, diagnostics: configuration.diagnostics, nextTimestamp: $0)
         }
     }
 
