@@ -1,5 +1,6 @@
 import MewLoop
 import MewRelay
+import MewTestSupport
 import Testing
 
 /// One end is a stream, the other an engine that the test drives, between them a pair of sockets.
