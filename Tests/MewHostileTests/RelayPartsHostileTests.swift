@@ -157,7 +157,8 @@ struct RelayPartsHostileTests {
         let auth = RelayClientAuth(answering: RelayPieces.challenge, secret: RelayPieces.attackerKey)
         let frames =
             RelayPieces.relayFrames(from: node) + [
-                .clientAuth(auth), .clientToRelay(RelayDatagrams(peer: node, contents: packet[...])),
+                .clientAuth(auth), .clientAuth(RelayPieces.guestAuth),
+                .clientToRelay(RelayDatagrams(peer: node, contents: packet[...])),
                 .clientToRelay(RelayDatagrams(peer: node, segmentSize: 7, contents: packet[...])),
             ]
         try HostileRun(name: "relay frames").run(

@@ -28,6 +28,14 @@ enum RelayPieces {
         ]
     ).encoded
 
+    /// The answer to the challenge of somebody who comes for the witness's node.
+    static var guestAuth: RelayClientAuth {
+        var auth = RelayClientAuth(answering: challenge, secret: attackerKey)
+        auth.nodeProof = RelayNodeProof(
+            witnessKey, as: attackerKey.node, answering: challenge, binding: .init(keyingMaterial: nil))
+        return auth
+    }
+
     /// One WebSocket frame: with a mask as a client writes it, without as a relay does.
     static func webSocket(_ first: UInt8, _ payload: [UInt8], mask: [UInt8]? = [9, 8, 7, 6]) -> [UInt8] {
         let length: [UInt8] =

@@ -27,7 +27,11 @@ struct RelayServerHostileTests {
             .clientAuth(RelayClientAuth(answering: RelayPieces.challenge, secret: RelayPieces.attackerKey)))
         let frames = RelayPieces.clientFrames(to: RelayPieces.witnessKey.node)
         let talks = frames.map { RelayPieces.upgrade + auth + $0 }
-        let all = [RelayPieces.upgrade + auth + frames.joined(), RelayPieces.upgrade + auth, RelayPieces.upgrade]
+        let guest = RelayPieces.sent(.clientAuth(RelayPieces.guestAuth))
+        let all = [
+            RelayPieces.upgrade + auth + frames.joined(), RelayPieces.upgrade + auth, RelayPieces.upgrade,
+            RelayPieces.upgrade + guest + frames.joined(),
+        ]
         let relay = machine.loop.enter { HostileRelay(on: machine.loop) }
         try HostileRun(name: "connections to a relay", inputs: 20_000).run(
             corpus: talks + all + RelayPieces.requests, seed: 11, stages: HostileRelay.stages

@@ -53,6 +53,10 @@ struct RelayGuestTests {
                 #expect(!status.isSuperseded)
             }
             #expect(metrics.denied == 2, "each was a stranger first")
+            let node = try key(1).node
+            let joined = stage.log["client_joined"].filter { $0.fields["account"] == .text(node.z32) }
+            #expect(joined.count == 2, "the operator can tell whose they are")
+            #expect(joined.first?.fields["node"] != joined.last?.fields["node"])
             for leg in [watch, prompt] { await leg.close() }
             await daemon.close()
         }

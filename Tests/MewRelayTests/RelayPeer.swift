@@ -4,6 +4,7 @@ import MewLoop
 import MewRelay
 import MewTestSupport
 import MewWire
+import Synchronization
 import Testing
 
 /// A client of the relay protocol as simple as can be: what it is told is what comes next.
@@ -114,6 +115,9 @@ final class RelayStage: Sendable {
     let address: SocketAddress
     let trust: TLSTrust?
 
+    /// What the relay has told.
+    let log = RelayLog()
+
     init(certificate: TestCertificate? = nil, _ adapt: (inout RelaySettings) -> Void = { _ in }) async throws {
         loop = try EventLoop(name: "relay-test")
         var settings = RelaySettings(programVersion: "1.2.3")
@@ -123,7 +127,7 @@ final class RelayStage: Sendable {
         }
         trust = try certificate.map { try TLSTrust(authoritiesFile: $0.certificateFile) }
         adapt(&settings)
-        server = RelayServer(settings, on: loop, entropy: SystemEntropy())
+        server = RelayServer(settings, on: loop, entropy: SystemEntropy(), diagnostics: log)
         address = try await server.listen(.loopback(port: 0), sealed: certificate != nil)
     }
 
@@ -161,4 +165,13 @@ final class RelayStage: Sendable {
         guard case .head(let response, let byteCount) = HTTPResponse.parse(bytes) else { throw RelayPeer.Ended() }
         return (response, Array(bytes[byteCount...]))
     }
+}
+
+final class RelayLog: DiagnosticSink {
+    private let told = Mutex<[Diagnostic]>([])
+
+    func wants(_ level: Diagnostic.Level) -> Bool { level >= .info }
+    func record(_ diagnostic: Diagnostic) { told.withLock { $0.append(diagnostic) } }
+
+    subscript(name: String) -> [Diagnostic] { told.withLock { $0.filter { $0.name == name } } }
 }

@@ -193,13 +193,13 @@ final class RelayHub {
         connection.answer(.serverConfirmsAuth)
         connection.rearm()
         diagnostics.record(ifWanted: .info) {
-            Diagnostic(
-                .info, "relay", "client_joined", "a client joined",
-                [
-                    "node": .text(node.z32), "from": .text(connection.socket.peer.description),
-                    "protocol": .text(connection.version.rawValue),
-                    "connection": .integer(Int64(clamping: connection.number.raw)),
-                ])
+            var fields: [String: Diagnostic.Value] = [
+                "node": .text(node.z32), "from": .text(connection.socket.peer.description),
+                "protocol": .text(connection.version.rawValue),
+                "connection": .integer(Int64(clamping: connection.number.raw)),
+            ]
+            if let account = connection.account { fields["account"] = .text(account.z32) }
+            return Diagnostic(.info, "relay", "client_joined", "a client joined", fields)
         }
         for action in table.enter(node, connection.number) { perform(action, of: node, []) }
     }
