@@ -12,6 +12,9 @@ package struct AccessRules: Sendable {
 
     package static let everyone = AccessRules()
 
+    /// Everyone may who is not denied.
+    package var areOpen: Bool { allowed == nil && tokens.isEmpty }
+
     /// - Parameter token: what the client has shown.
     package func allow(_ node: NodeID, token: String?) -> Bool {
         guard !denied.contains(node), allowed?.contains(node) ?? true else { return false }

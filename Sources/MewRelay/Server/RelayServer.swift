@@ -62,6 +62,8 @@ package actor RelayServer {
         hub.identity = identity
     }
 
+    package var rules: AccessRules { hub.rules }
+
     /// For clients that come from now on, and for those that are there: who may no more is told and ended.
     package func replace(rules: AccessRules) {
         hub.replace(rules: rules)

@@ -204,6 +204,7 @@ struct RelayRun: Sendable {
     private func reload(_ server: RelayServer, _ log: LogSink) async {
         do throws(CommandFailure) {
             let rules = try rules()
+            try await checkOpening(to: rules, server)
             if let identity = try identity() { await server.replace(identity: identity) }
             await server.replace(rules: rules)
             log.record(Diagnostic(.info, "relay", "reloaded", "the certificate and the access rules were read again"))
@@ -211,6 +212,14 @@ struct RelayRun: Sendable {
             log.record(
                 Diagnostic(.error, "relay", "reload_failed", "nothing was changed, because \(error.message)"))
         }
+    }
+
+    /// A file that is being written is empty for a moment; nobody opens a relay to everyone by that.
+    private func checkOpening(to rules: AccessRules, _ server: RelayServer) async throws(CommandFailure) {
+        guard rules.areOpen, await !server.rules.areOpen else { return }
+        throw CommandFailure(
+            .badInput,
+            "the rules would let everyone in, and until now only some may; a restart does that, if it is meant")
     }
 
     // MARK: - Words

@@ -84,4 +84,41 @@ struct RelayCredentialTests {
         await place.daemon.stop()
         await relay.stop()
     }
+
+    @Test(
+        "a file of rules or a certificate that is emptied or broken changes nothing at SIGHUP; whole again, it counts")
+    func reload() async throws {
+        let certificate = try TestCertificate(for: "127.0.0.1")
+        let rules = certificate.directory("rules")
+        try Self.write("token right\n", to: rules)
+        let whole = ["--tls-cert", certificate.certificateFile, "--tls-key", certificate.keyFile, "--access", rules]
+        let relay = try await RealRelay(RealMachine(), logLevel: "info", whole)
+        for (text, reason) in [
+            ("", "the rules would let everyone in"), ("tok", "line 1: a rule is"),
+            ("deny df9sse9bp1nuftim3yhxiuk6w6r5hddsskjygpydux7esxjstioo", "would let everyone in"),
+        ] {
+            try Self.write(text, to: rules)
+            relay.process.signal(SIGHUP)
+            let line = await relay.process.err.line(containing: reason)
+            #expect(line?.contains("nothing was changed, because") == true, "\(relay.process.err.text)")
+        }
+        try Self.write("token left\n", to: rules)
+        try Self.write("no certificate", to: certificate.certificateFile)
+        relay.process.signal(SIGHUP)
+        #expect(await relay.process.err.line(containing: "because cannot use") != nil, "\(relay.process.err.text)")
+        let other = try TestCertificate(for: "127.0.0.1")
+        #expect(rename(other.certificateFile, certificate.certificateFile) == 0)
+        #expect(rename(other.keyFile, certificate.keyFile) == 0)
+        relay.process.signal(SIGHUP)
+        #expect(await relay.process.err.line(containing: "were read again") != nil, "\(relay.process.err.text)")
+        await relay.stop()
+    }
+
+    private static func write(_ text: String, to path: String) throws {
+        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        try #require(file >= 0)
+        defer { close(file) }
+        let bytes = Array(text.utf8)
+        try #require(Glibc.write(file, bytes, bytes.count) == bytes.count)
+    }
 }
