@@ -9,7 +9,7 @@ import Testing
 /// stderr, which the test observes and `show` prints. A broken law ends the process at once, unsuccessfully.
 struct HostileRun {
     let name: String
-    /// At least 100,000 for each parser; fewer where each is a whole connection, whose parsers have had theirs.
+    /// At least 100,000 for each parser; where each is a whole connection, as many by five runs with seeds of their own.
     var inputs = 100_000
 
     /// - Parameter stages: what `parse` may answer. Each is reported, and each must be reached by some input.

@@ -12,15 +12,15 @@ import Testing
 /// receives; the leg itself lives through all of them, in simulated time.
 @Suite("Hostile bytes: a relay's client")
 struct RelayLegHostileTests {
-    @Test("what a relay says to its client")
-    func leg() async {
+    @Test("what a relay says to its client", arguments: [31, 32, 33, 34, 35] as [UInt64])
+    func leg(seed: UInt64) async {
         HostileRun.show(
-            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-                try RelayLegHostileTests.runLeg()
+            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) { [seed] in
+                try RelayLegHostileTests.runLeg(seed: seed)
             })
     }
 
-    static func runLeg() throws {
+    static func runLeg(seed: UInt64) throws {
         let world = SimWorld(seed: 1)
         let machine = world.addNode("client")
         let script = Script()
@@ -36,7 +36,7 @@ struct RelayLegHostileTests {
         }
         try world.run(on: machine) { await leg.start() }
         try HostileRun(name: "a relay to its client", inputs: 20_000).run(
-            corpus: try Self.corpus(), seed: 31,
+            corpus: try Self.corpus(), seed: seed,
             stages: ["refused", "denied", "violation", "ended", "connected, then violation", "connected, then ended"]
                 + ["packets, then violation", "packets, then ended"]
         ) { random, input in

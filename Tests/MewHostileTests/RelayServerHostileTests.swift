@@ -12,15 +12,15 @@ import Testing
 /// is there receives nothing but what somebody sent who has proven a key.
 @Suite("Hostile bytes: a relay")
 struct RelayServerHostileTests {
-    @Test("what a connection says to a relay")
-    func connections() async {
+    @Test("what a connection says to a relay", arguments: [11, 12, 13, 14, 15] as [UInt64])
+    func connections(seed: UInt64) async {
         HostileRun.show(
-            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-                try RelayServerHostileTests.runConnections()
+            await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) { [seed] in
+                try RelayServerHostileTests.runConnections(seed: seed)
             })
     }
 
-    static func runConnections() throws {
+    static func runConnections(seed: UInt64) throws {
         let world = SimWorld(seed: 1)
         let machine = world.addNode("relay")
         let auth = RelayPieces.sent(
@@ -34,7 +34,7 @@ struct RelayServerHostileTests {
         ]
         let relay = machine.loop.enter { HostileRelay(on: machine.loop) }
         try HostileRun(name: "connections to a relay", inputs: 20_000).run(
-            corpus: talks + all + RelayPieces.requests, seed: 11, stages: HostileRelay.stages
+            corpus: talks + all + RelayPieces.requests, seed: seed, stages: HostileRelay.stages
         ) { random, input in
             let stage = machine.loop.enter { relay.take(input, &random) }
             // The end of the turn.
