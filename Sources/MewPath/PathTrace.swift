@@ -1,6 +1,6 @@
 package import MewBase
 
-/// The latest inputs of one `PathSelector`: a report that a connection never became direct can be played again with them. It
+/// The latest inputs of one `PathSelector`: a report that a connection never became direct tells with them what was seen. It
 /// holds addresses and times, nothing of what the connection carries.
 package struct PathTrace: Sendable {
     package struct Entry: Hashable, Sendable {

@@ -97,6 +97,23 @@ struct RelayPressureTests {
         }
     }
 
+    @Test("a client that keeps to be too fast is told again every 30 s")
+    func toldAgain() throws {
+        var limits = RelayLimits()
+        limits.bytesPerSecond = RelayLimits.leastBytesPerSecond
+        let nobody = try #require(NodeID(bytes: [UInt8](repeating: 9, count: 32)))
+        try Stage.run(limits) { stage in
+            let client = try stage.join(1, as: 1)
+            client.socket.inflow = try Self.packets(to: nobody)
+            for _ in 0..<650 {
+                stage.machine.loop.enter { for _ in 0..<3 { client.socket.offer() } }
+                try stage.pass(.milliseconds(100))
+            }
+            let told = WebSocketWriter.frame(.binary, RelayFrame.status(.rateLimited).encoded)
+            #expect(client.socket.written.filter { $0.suffix(told.count) == told[...] }.count == 3)
+        }
+    }
+
     private static func packets(to node: NodeID) throws -> [UInt8] {
         let framing = WebSocketFraming(role: .client, kind: .binary, entropy: SystemEntropy())
         let frame = RelayFrame.clientToRelay(
@@ -169,6 +186,7 @@ private final class TestEnd: StreamEnd {
     var isFull = false
     var inflow: [UInt8] = []
     private(set) var readCount = 0
+    private(set) var written: [[UInt8]] = []
     private var isWanted = true
     private var hasEnded = false
     private var handler: ((Readiness) -> Void)?
@@ -194,7 +212,12 @@ private final class TestEnd: StreamEnd {
         if isWanted { handler?(.readable) }
     }
 
-    func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite { .taken(isFull ? 0 : bytes.count) }
+    func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite {
+        guard !isFull else { return .taken(0) }
+        written.append(Array(bytes))
+        return .taken(bytes.count)
+    }
+
     func finish() {}
     func close(aborting: Bool) { (isOpen, handler) = (false, nil) }
 

@@ -186,7 +186,7 @@ struct RelayServerTests {
             + framing.encode(RelayFrame.ping(5).encoded)
     }
 
-    @Test("a client beyond its rate is told, once, and is read no further")
+    @Test("a client beyond its rate is told, and is read no further")
     func rateLimit() async throws {
         try await RelayStage.run {
             $0.limits.bytesPerSecond = 1

@@ -5,7 +5,7 @@ package import MewBase
 package struct UnheardDoubt: Sendable {
     private var doubted: (mark: PathMark, since: Instant)?
 
-    /// As long as the listener waits before it calls again (`CallSchedule.firstPause`): by then it has our answers, or there
+    /// Shorter than any pause between two calls of a listener: when it calls again it has had our answers for long, or there
     /// is no way for them.
     static let patience: Duration = .milliseconds(200)
 

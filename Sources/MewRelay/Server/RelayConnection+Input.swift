@@ -92,12 +92,15 @@ extension RelayConnection {
         if !input.isEmpty { unread = Array(input) }
     }
 
+    private static let tellRateEvery: Duration = .seconds(30)
+
     private func makeWait() {
         guard let bucket else { return }
         hub.metrics.rateLimited += 1
         pauseReading(for: bucket.wait)
-        guard !saidRateLimited else { return }
-        saidRateLimited = true
+        // Clients of ours forget it after a minute.
+        if let toldRate, toldRate.duration(to: hub.now) < Self.tellRateEvery { return }
+        toldRate = hub.now
         switch version {
         case .v1: answer(.health("this relay limits how fast you may send"))
         case .v2: answer(.status(.rateLimited))

@@ -46,7 +46,8 @@ final class RelayConnection {
     var isFlushPlanned = false
     var isReadingPaused = false
     var bucket: TokenBucket?
-    var saidRateLimited = false
+    /// When it was told last that it has to wait.
+    var toldRate: Instant?
     var ping: PingClock
     let accepted: Instant
     private var timer: LoopTimer?
