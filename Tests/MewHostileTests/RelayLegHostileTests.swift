@@ -52,6 +52,29 @@ struct RelayLegHostileTests {
         HostileRun.require(world.shutDown() == 0, "tasks that did not end")
     }
 
+    @Test("a relay that sends without end leaves the loop to others")
+    func endless() throws {
+        let world = SimWorld(seed: 1)
+        let machine = world.addNode("client")
+        let script = Script()
+        let leg = RelayLeg(
+            .init(url: try RelayURL("http://relay.test/"), secret: RelayPieces.attackerKey, diagnostics: script),
+            connector: script, loop: machine.loop, entropy: RelayPieces.ConstantEntropy())
+        let ping = RelayPieces.webSocket(0x82, RelayFrame.ping(1).encoded, mask: nil)
+        let block = [UInt8]((0..<100).map { _ in ping }.joined())
+        script.begin([try Self.corpus()[0]] + [[UInt8]](repeating: block, count: 1_000))
+        script.onRead = { left in
+            if left == 999 {
+                _ = machine.loop.schedule(at: machine.loop.now) { script.leftWhenOthersRan = script.left }
+            }
+        }
+        try world.run(on: machine) { await leg.start() }
+        try world.run(until: { script.isOver })
+        #expect(script.leftWhenOthersRan.map { $0 > 990 } == true, "\(String(describing: script.leftWhenOthersRan))")
+        try world.run(on: machine) { await leg.close() }
+        _ = world.shutDown()
+    }
+
     /// By what the status says of it: that is what a person reads.
     private static func end(_ problem: String?, _ input: [UInt8]) throws -> String {
         let problem = problem ?? ""
@@ -93,6 +116,11 @@ private final class Script: RelayConnector, TCPStream, DiagnosticSink, @unchecke
     private(set) var writtenBytes = 0
     var packets = 0
     var packetBytes = 0
+    var onRead: ((Int) -> Void)?
+    var leftWhenOthersRan: Int?
+
+    /// Pieces that were not read yet.
+    var left: Int { pieces.count }
 
     func begin(_ pieces: [[UInt8]]) {
         self.pieces = pieces
@@ -102,7 +130,9 @@ private final class Script: RelayConnector, TCPStream, DiagnosticSink, @unchecke
     func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream { self }
 
     func read(maxBytes: Int) async throws(StreamFailure) -> [UInt8]? {
-        pieces.isEmpty ? nil : pieces.removeFirst()
+        guard !pieces.isEmpty else { return nil }
+        defer { onRead?(pieces.count) }
+        return pieces.removeFirst()
     }
 
     func write(_ bytes: [UInt8]) async throws(StreamFailure) { writtenBytes += bytes.count }

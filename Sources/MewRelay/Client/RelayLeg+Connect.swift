@@ -77,9 +77,19 @@ extension RelayLeg {
                 if let end = takeMessages() { return end }
                 guard let block = try await stream.read(maxBytes: Self.blockBytes) else { return .ended }
                 framing?.receive(block)
+                if let end = takeMessages() { return end }
+                await othersTurn()
             }
         } catch {
             return .stream(error)
+        }
+    }
+
+    /// Reading does not wait while there is something to read, and a relay that sends without end must not have the loop for
+    /// itself: packets, timers and signals come first, once for each block.
+    private func othersTurn() async {
+        await withCheckedContinuation { continuation in
+            _ = loop.schedule(at: loop.now) { continuation.resume() }
         }
     }
 
