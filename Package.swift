@@ -84,7 +84,7 @@ let interop: [Target] = [
 let seeds: [Target] = [
     .executableTarget(
         name: "simulated-seeds",
-        dependencies: ["MewSim", "MewSimQUIC"],
+        dependencies: ["MewBase", "MewSim", "MewSimQUIC", "MewSimNode"],
         path: "Tests/SimulatedSeeds",
         swiftSettings: strict)
 ]

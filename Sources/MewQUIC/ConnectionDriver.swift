@@ -52,6 +52,8 @@ final class ConnectionDriver {
     /// Where the packets came from that are being read.
     private(set) var arrival: Outlet?
     private var datagramsLeft: [[UInt8]] = []
+    /// When the peer was last heard before it came back after a silence.
+    private var epochBegan: Instant?
     /// Nil unless the peer knows path messages.
     var talk: ConnectionTalk?
     /// Calls of the listener that nobody has taken yet.
@@ -95,7 +97,9 @@ final class ConnectionDriver {
     func input(
         _ packets: UnsafeRawBufferPointer, segmentSize: Int, from arrival: Outlet, ecn: UInt8, now: Instant
     ) {
-        guard let core, let path = routes.path(for: arrival) else { return }
+        guard let core else { return }
+        if role == .server, core.wasSilent(now: now) { heardAgain(core, arrival) }
+        guard let path = routes.path(for: arrival) else { return }
         self.arrival = arrival
         var isProof = false
         for start in stride(from: 0, to: packets.count, by: segmentSize) {
@@ -108,6 +112,13 @@ final class ConnectionDriver {
         }
         takeEvents()
         touched()
+    }
+
+    /// Once in a silence: whoever only knows our connection ID makes no path after path.
+    private func heardAgain(_ core: ConnectionCore, _ arrival: Outlet) {
+        guard case .carried = arrival.route, epochBegan != core.lastProof else { return }
+        epochBegan = core.lastProof
+        routes.beginEpoch()
     }
 
     /// The peer itself has sent something from there: only then it may change where our packets go.

@@ -16,6 +16,8 @@ struct RouteTable {
     /// The newest last.
     private var paths: [Path]
     private var nextNumber: UInt32
+    /// Listener only: how often the peer came back after a silence.
+    private var epoch: UInt32 = 0
 
     /// A listener's number for all direct paths; carriers follow.
     private static let directNumber: UInt32 = 1
@@ -41,7 +43,14 @@ struct RouteTable {
 
     /// The path that a packet from `arrival` belongs to; nil when it came from nowhere we know, and is to be dropped.
     func path(for arrival: Outlet) -> CorePath? {
-        isDialler ? knownPath(arrival) : Self.listenerPath(arrival.route)
+        isDialler ? knownPath(arrival) : Self.listenerPath(arrival.route, epoch: epoch)
+    }
+
+    /// Listener only: the peer is heard again after a silence, and what comes through a carrier from now on is a path of its
+    /// own. For the library a peer that has moved: it forgets the window that is full of what was lost, and its probe timer,
+    /// which has doubled for as long as the silence was (RFC 9000 §9.4).
+    mutating func beginEpoch() {
+        epoch &+= 1
     }
 
     /// Two paths may lead to the same address from different ones of ours; otherwise the newest is meant.
@@ -64,8 +73,8 @@ struct RouteTable {
     ///
     /// - Parameter current: is never forgotten, however many other addresses the peer shows.
     mutating func noteArrival(_ arrival: Outlet, keeping current: CorePath?) {
-        guard !isDialler, let last = paths.last, last.outlets[0] != arrival else { return }
-        let path = Self.listenerPath(arrival.route)
+        let path = Self.listenerPath(arrival.route, epoch: epoch)
+        guard !isDialler, let last = paths.last, last.outlets[0] != arrival || last.path != path else { return }
         paths.removeAll { $0.path == path }
         if paths.count >= Self.maxPaths, let oldest = paths.firstIndex(where: { $0.path != current }) {
             paths.remove(at: oldest)
@@ -124,13 +133,15 @@ struct RouteTable {
         CorePath(number: number, remote: SocketAddress(ipv6High: 0x0100_0000_0000_0001, low: UInt64(number), port: 1))
     }
 
-    static func listenerPath(_ route: Route) -> CorePath {
+    static func listenerPath(_ route: Route, epoch: UInt32 = 0) -> CorePath {
         switch route {
         case .direct(let remote): CorePath(number: directNumber, remote: remote)
         case .carried(let id, let peer):
             CorePath(
                 number: directNumber + id.number,
-                remote: SocketAddress(ipv6High: 0x0100_0000_0000_0002, low: peer, port: 1))
+                remote: SocketAddress(
+                    ipv6High: 0x0100_0000_0000_0002 | UInt64(UInt16(truncatingIfNeeded: epoch)) << 16, low: peer,
+                    port: 1))
         }
     }
 }

@@ -52,6 +52,18 @@ extension ConnectionCore {
         return max(since, flight.lastAcknowledged, pathSince)
     }
 
+    /// Whether something is under way for so long without a sign of life of the peer that it is probably lost.
+    package func wasSilent(now: Instant) -> Bool {
+        // Spares most packets the questions to the library.
+        guard isConfirmed, counters.lastProof.duration(to: now) >= Self.silence, let since = unansweredSince else {
+            return false
+        }
+        return since.duration(to: now) >= max(Self.silence, probeTimeout * 3)
+    }
+
+    /// A process that the machine does not let run for so long is not silent.
+    private static let silence: Duration = .milliseconds(500)
+
     /// When the peer last acknowledged something; before the first time, when the machine started.
     package var lastAcknowledged: Instant { flight.lastAcknowledged }
 

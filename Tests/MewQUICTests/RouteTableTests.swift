@@ -86,6 +86,24 @@ struct RouteTableTests {
         #expect(table.outlets(of: RouteTable.listenerPath(.direct(SocketAddress("192.0.2.7:93")!))).isEmpty)
     }
 
+    @Test(
+        "what comes through a carrier after a silence is a path of its own, with the same way back; an address stays one path"
+    )
+    func epochs() {
+        let carried = Outlet(route: .carried(CarrierID(number: 1), peer: 7))
+        var table = RouteTable(listeningOn: carried)
+        let before = table.path(for: carried)!
+        table.beginEpoch()
+        let after = table.path(for: carried)!
+        #expect(after != before && after != table.path(for: Outlet(route: .carried(CarrierID(number: 1), peer: 8))))
+        #expect(table.outlets(of: after).isEmpty)
+        table.noteArrival(carried, keeping: before)
+        #expect(table.outlets(of: after) == [carried])
+        #expect(table.outlets(of: before) == [carried])
+        let direct = Self.outlet("192.0.2.1:1")
+        #expect(table.path(for: direct) == RouteTable.listenerPath(direct.route))
+    }
+
     @Test("carriers and the sockets never share a path, even for the same number")
     func separatesCarriers() {
         let routes: [Route] = [

@@ -17,16 +17,23 @@ package final class SimPeer: @unchecked Sendable {
     /// - Parameters:
     ///   - key: fills the 32 bytes of the node key.
     ///   - relays: where it can be reached; a node that only dials has none.
+    ///   - publishes: the relays are given its record.
+    ///   - known: where it looks for nodes of which it knows nothing but the ID.
     package init(
-        _ world: SimWorld, _ name: String, key: UInt8, relays: [RelayURL] = [], behind router: SimRouter? = nil,
+        _ world: SimWorld, _ name: String, key: UInt8, relays: [RelayURL] = [], publishes: Bool = false,
+        knows known: [RelayURL] = [],
+        behind router: SimRouter? = nil,
         diagnostics: any DiagnosticSink = NoDiagnostics()
     ) throws {
+        let machine = world.addNode(name, behind: router)
+        self.machine = machine
         var configuration = Node.Configuration(
             secret: Self.secret(key), addresses: [SocketAddress.anyIPv4.with(port: Self.port)], offers: [.native],
             diagnostics: diagnostics)
-        configuration.relays = relays
-        let machine = world.addNode(name, behind: router)
-        self.machine = machine
+        (configuration.relays, configuration.knownRelays) = (relays, known)
+        if publishes {
+            configuration.nextRecordTimestamp = { [loop = SimClock(loop: machine.loop)] in loop.microseconds }
+        }
         if !relays.isEmpty {
             let own = MachineAddresses(node: machine)
             configuration.ownAddresses = { own.all($0) }
@@ -60,6 +67,15 @@ package final class SimPeer: @unchecked Sendable {
         let node = node
         machine.loop.spawn { await node.stop() }
     }
+}
+
+/// Numbers records by the time.
+///
+/// `@unchecked Sendable`: a simulated world runs on one thread.
+private struct SimClock: @unchecked Sendable {
+    let loop: SimLoop
+
+    var microseconds: UInt64 { loop.now.nanoseconds / 1_000 }
 }
 
 /// The addresses at which others reach what a machine has bound.

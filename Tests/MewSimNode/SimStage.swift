@@ -15,6 +15,8 @@ package final class SimStage: @unchecked Sendable {
     /// What there is.
     package struct Plan: Sendable {
         package var relays = 1
+        /// The listener's record is at the relays.
+        package var publishes = false
         /// Whether the dialler knows the listener's address.
         package var knowsAddress = true
         package var nearBox: SimRouter.Behaviour?
@@ -65,7 +67,8 @@ package final class SimStage: @unchecked Sendable {
         nearBox = plan.nearBox.map { behaviour in world.addRouter("near's box") { $0 = behaviour } }
         farBox = plan.farBox.map { behaviour in world.addRouter("far's box") { $0 = behaviour } }
         far = try SimPeer(
-            world, "far", key: 2, relays: relays.map(\.url), behind: farBox, diagnostics: plan.sink(world, .far))
+            world, "far", key: 2, relays: relays.map(\.url), publishes: plan.publishes, behind: farBox,
+            diagnostics: plan.sink(world, .far))
         near = try SimPeer(world, "near", key: 1, behind: nearBox, diagnostics: plan.sink(world, .near))
         conversation = Conversation(world, from: near, to: far, talk: plan.talk)
         if plan.startsCut { cutDirect() }

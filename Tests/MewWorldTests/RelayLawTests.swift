@@ -1,4 +1,6 @@
 import MewBase
+import MewLoop
+import MewNode
 import MewSim
 import MewSimNode
 import MewWire
@@ -53,6 +55,31 @@ struct RelayLawTests {
                 try stage.dial()
                 #expect(stage.broken?.contains("the relay does not admit us: not authorized") == true)
             }
+        }
+    }
+
+    @Test(
+        "after a relay died, a node that knows nothing but the node ID and some relays has a link within 15 s",
+        arguments: SimRelay.Failing.allCases, 0..<1)
+    func thirdNode(how: SimRelay.Failing, seed: Int) throws {
+        var plan = SimStage.Plan(relays: 3, knowsAddress: false).wired(by: UInt64(seed))
+        plan.publishes = true
+        try withSimStage(seed: UInt64(seed), plan) { stage in
+            let third = try SimPeer(stage.world, "third", key: 3, knows: stage.relays.map(\.url))
+            try stage.dial()
+            try stage.world.run(for: .milliseconds(5_000 + 137 * Int64(seed)))
+            let used = try #require(stage.relays.first { .relay(url: $0.url.description) == stage.conversation.path })
+            used.fail(how)
+            let failed = stage.world.now
+            let isReached = Shared(false)
+            let target = DialTarget(node: stage.far.node.node, addresses: [])
+            third.machine.loop.spawn {
+                while !isReached.value { isReached.value = (try? await third.node.dial(target)) != nil }
+            }
+            try stage.world.run(until: { isReached.value }, limit: .seconds(60))
+            #expect(failed.duration(to: stage.world.now) <= .seconds(15))
+            #expect(stage.broken == nil)
+            third.stop()
         }
     }
 

@@ -40,14 +40,13 @@ struct Change: Sendable, CustomStringConvertible {
     ///
     /// - A box that changes tells nobody. While the listener alone talks, nothing that the dialler sends is lost, and only its
     ///   keep-alive, every eight seconds, opens the box again; a leg to a relay is asked every fifteen.
-    /// - Who was away for long has let the other one's probe timer double (RFC 9002 §6.2.1): what was sent meanwhile waits for
-    ///   it, up to as long as the absence was.
-    /// - What is sent in the second in which a leg moves may be lost together with the first probe after it.
+    /// - When the dialler moves and the listener alone talks, the listener is heard by nobody until the dialler's legs are there
+    ///   again, and what is lost then together with the first packet of the dialler after it waits for the dialler's next one.
     var limit: Duration {
         switch (kind, talk) {
-        case (.boxMoves, .farOnly), (.boxForgets, .farOnly), (.sleeps, _): .seconds(12)
+        case (.boxMoves, .farOnly), (.boxForgets, .farOnly): .seconds(12)
         case (.moves, .farOnly): .seconds(8)
-        case (.boxMoves, _), (.boxForgets, _), (.moves, _): .seconds(5)
+        case (.boxMoves, _), (.boxForgets, _), (.moves, _), (.sleeps, _): .seconds(5)
         }
     }
 

@@ -6,6 +6,7 @@ import MewSimQUIC
 ///
 ///     simulated-seeds [COUNT]     seeds 0 ..< COUNT (10,000), then one in a thousand of them with 10 MB each way
 ///     simulated-seeds --seed N    one seed, small and large, and what came of it
+///     simulated-seeds --scripts FIRST COUNT    whole nodes, and the random scripts of so many seeds (`ScriptLaw`)
 ///
 /// Prints what was run as lines that begin with `figure`, and a digest of what the first hundred seeds sent and when: equal
 /// in every process. Each seed that breaks the law is named with the command that repeats it. Exits 1 when there is one, 2
@@ -14,11 +15,12 @@ import MewSimQUIC
 struct SimulatedSeeds {
     static func main() async {
         var arguments = CommandLine.arguments.dropFirst()
-        switch (arguments.popFirst(), arguments.popFirst(), arguments.isEmpty) {
-        case (nil, nil, true): await many(10_000)
-        case ("--seed"?, let seed?, true): one(number(seed))
-        case (let count?, nil, true): await many(number(count))
-        default: fail("usage: simulated-seeds [COUNT | --seed N]", status: 2)
+        switch (arguments.popFirst(), arguments.popFirst(), arguments.popFirst(), arguments.isEmpty) {
+        case (nil, nil, nil, true): await many(10_000)
+        case ("--seed"?, let seed?, nil, true): one(number(seed))
+        case ("--scripts"?, let first?, let count?, true): await scripts(number(first), number(count))
+        case (let count?, nil, nil, true): await many(number(count))
+        default: fail("usage: simulated-seeds [COUNT | --seed N | --scripts FIRST COUNT]", status: 2)
         }
     }
 
@@ -45,6 +47,13 @@ struct SimulatedSeeds {
             isKept = isKept && outcome.failure == nil
         }
         exit(isKept ? 0 : 1)
+    }
+
+    private static func scripts(_ first: UInt64, _ count: UInt64) async {
+        let tally = await ScriptTally(seeds: first..<(first + min(count, UInt64.max - first)))
+        print("figure simulated worlds: \(tally.figure)")
+        for (seed, failure) in tally.failures.prefix(50) { print("script \(seed): \(failure)") }
+        if !tally.failures.isEmpty { fail("\(tally.failures.count) scripts broke a law", status: 1) }
     }
 
     private static func many(_ count: UInt64) async {

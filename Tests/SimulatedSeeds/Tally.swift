@@ -55,7 +55,7 @@ struct Tally: Sendable {
     }
 
     /// Of this process, on all its threads.
-    private static var processorTime: Duration {
+    static var processorTime: Duration {
         var usage = rusage()
         getrusage(RUSAGE_SELF.rawValue, &usage)
         func duration(_ time: timeval) -> Duration {

@@ -1,0 +1,63 @@
+import Glibc
+import MewBase
+import MewSim
+import MewSimNode
+
+/// What came of the random scripts of many seeds.
+struct ScriptTally: Sendable {
+    private(set) var failures: [(seed: UInt64, failure: String)] = []
+    private var seeds = 0
+    private var mishaps = 0
+    private var changes = 0
+    private var recoveries: [Duration] = []
+    private var processorTime = Duration.zero
+
+    private init() {}
+
+    init(seeds: Range<UInt64>) async {
+        let cores = UInt64(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        let processor = Tally.processorTime
+        self = await withTaskGroup(of: ScriptTally.self) { group in
+            for core in 0..<cores {
+                group.addTask {
+                    var part = ScriptTally()
+                    for seed in stride(from: seeds.lowerBound + core, to: seeds.upperBound, by: Int(cores)) {
+                        part.add(ScriptLaw().run(.random(seed: seed), seed: seed), of: seed)
+                    }
+                    return part
+                }
+            }
+            return await group.reduce(into: ScriptTally()) { $0.merge($1) }
+        }
+        failures.sort { $0.seed < $1.seed }
+        recoveries.sort()
+        processorTime = Tally.processorTime - processor
+    }
+
+    private mutating func add(_ outcome: ScriptLaw.Outcome, of seed: UInt64) {
+        seeds += 1
+        mishaps += outcome.mishaps
+        changes += outcome.changes
+        recoveries += outcome.recoveries
+        if !outcome.broken.isEmpty { failures.append((seed, outcome.broken.joined(separator: "; "))) }
+    }
+
+    private mutating func merge(_ part: ScriptTally) {
+        seeds += part.seeds
+        mishaps += part.mishaps
+        changes += part.changes
+        recoveries += part.recoveries
+        failures += part.failures
+    }
+
+    var figure: String {
+        "\(seeds) scripts (\(processorTime.components.seconds) processor seconds): \(mishaps) mishaps, \(changes) changes of "
+            + "the path, data again after \(recovery(500)) ms in the median, \(recovery(990)) ms in 99 of 100, "
+            + "\(recovery(1_000)) ms at most"
+    }
+
+    private func recovery(_ perThousand: Int) -> Int {
+        guard !recoveries.isEmpty else { return 0 }
+        return Int(recoveries[min(recoveries.count - 1, recoveries.count * perThousand / 1_000)].milliseconds)
+    }
+}
