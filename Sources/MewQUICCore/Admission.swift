@@ -14,6 +14,9 @@ package struct AdmissionLimits: Sendable {
     /// The same for the /24 or /56 around it: four addresses of an attacker do not shut out their neighbours, and one
     /// network cannot use up the rest.
     package var provenPerNetwork = 32
+    /// Handshakes in flight through one carrier: who throws keys away at a relay, or a relay that makes up senders, leaves three
+    /// quarters of `halfOpen` to those that come directly or through another relay.
+    package var perCarrier = 128
     /// Connections that are complete and that nobody has authorized.
     package var strangers = 32
     /// Beyond `strangers`, so many more wait for `provisionalTime` in case the owner knows their key; the rest is refused.
@@ -34,6 +37,7 @@ package struct Newcomer: Hashable, Sendable {
         case address(SocketAddress)
         /// Through the carrier of that number, from whom it calls `sender`.
         case relayed(carrier: UInt32, sender: UInt64)
+        case carrier(UInt32)
     }
 
     let places: [Place]
@@ -53,7 +57,7 @@ package struct Newcomer: Hashable, Sendable {
     }
 
     package init(carrier: UInt32, sender: UInt64) {
-        places = [.relayed(carrier: carrier, sender: sender)]
+        places = [.carrier(carrier), .relayed(carrier: carrier, sender: sender)]
         isProven = true
     }
 }
@@ -90,6 +94,7 @@ package struct Admission {
         case .network(_, _, isProven: false): limits.unprovenPerNetwork
         case .network(_, _, isProven: true): limits.provenPerNetwork
         case .address, .relayed: limits.provenPerAddress
+        case .carrier: limits.perCarrier
         }
     }
 

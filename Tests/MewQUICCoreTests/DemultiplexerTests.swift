@@ -216,6 +216,20 @@ struct AdmissionTests {
         #expect(admission.verdict(on: host(2)) == .drop)
     }
 
+    @Test("throw-away keys at one relay use up that relay's share of handshakes, and leave the rest to everybody else")
+    func carrierShare() {
+        var admission = Admission()
+        for sender in 0..<UInt64(admission.limits.perCarrier) {
+            #expect(admission.verdict(on: Newcomer(carrier: 1, sender: sender)) == .accept)
+            admission.handshakeStarted(by: Newcomer(carrier: 1, sender: sender))
+        }
+        #expect(admission.verdict(on: Newcomer(carrier: 1, sender: 9_999)) == .drop)
+        #expect(admission.verdict(on: Newcomer(carrier: 2, sender: 0)) == .accept)
+        #expect(admission.verdict(on: Newcomer(SocketAddress("192.0.2.1:1")!, isProven: true)) == .accept)
+        admission.handshakeEnded(by: Newcomer(carrier: 1, sender: 0))
+        #expect(admission.verdict(on: Newcomer(carrier: 1, sender: 9_999)) == .accept)
+    }
+
     @Test("one sender behind a relay has eight handshakes in flight; it is never asked to prove an address")
     func relayedHandshakes() {
         var admission = Admission()
