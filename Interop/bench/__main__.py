@@ -18,7 +18,11 @@ from .peers import Example, Iroh, Mew, PlainUDP, processor
 from .process import Failed
 from .report import Row, table
 
-MEASURES = ("handshakes", "echo", "throughput", "idle", "relay")
+MEASURES = ("handshakes", "echo", "throughput", "idle", "relay", "relay-tls")
+# Of one stream through a relay.
+RELAYED_BYTES = 200_000_000
+# Part of `relay`, for whoever works on it.
+PARTS = ("relay-throughput",)
 
 
 def main() -> int:
@@ -35,7 +39,7 @@ def main() -> int:
             for measure in options.only:
                 say(f"measuring: {measure}")
                 try:
-                    rows += getattr(bench, measure)()
+                    rows += getattr(bench, measure.replace("-", "_"))()
                 except (Failed, AssertionError, OSError, subprocess.SubprocessError) as failure:
                     say(f"error: {measure} could not be measured: {failure}")
                     failed = True
@@ -53,8 +57,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="Scripts/bench", description="mew beside its peers, in one run")
     parser.add_argument("--quick", action="store_true", help="one short round: shows that it works, proves nothing")
     parser.add_argument("--json", action="store_true", help="one JSON object per line instead of the table")
-    parser.add_argument("--only", nargs="+", choices=MEASURES, default=list(MEASURES), metavar="NAME",
-                        help=f"only these: {', '.join(MEASURES)}")
+    parser.add_argument("--only", nargs="+", choices=MEASURES + PARTS, default=list(MEASURES), metavar="NAME",
+                        help=f"only these: {', '.join(MEASURES + PARTS)}")
     return parser.parse_args()
 
 
@@ -135,15 +139,12 @@ class Bench:
 
     def relay(self) -> list[Row]:
         with contextlib.ExitStack() as stack:
-            where = Islands()
-            stack.callback(where.close)
-            our = relayed.OurRelay(where, self.directory / "relay")
-            stack.callback(our.server.stop)
+            where, our = self.islands(stack, relayed.OurRelay)
             mew, iroh = relayed.Mew(where, our, self.directory), relayed.Iroh(where, our, self.directory)
             coturn = relayed.Coturn(where, self.directory)
             for server in (mew.server, iroh.server, coturn.server, coturn.echo):
                 stack.callback(server.stop)
-            count, size = int(5_000 * self.scale), int(200_000_000 * self.scale)
+            count, size = int(5_000 * self.scale), int(RELAYED_BYTES * self.scale)
             our_echo, their_echo, ours, theirs, turn = self.medians(
                 lambda: mew.echo(count), lambda: iroh.echo(count), lambda: mew.receive(size),
                 lambda: iroh.receive(size // 2), lambda: coturn.forward(size))
@@ -156,6 +157,42 @@ class Bench:
             Row("the same, for iroh's packets", theirs[cost], turn[cost], coturn.name, "s"),
             Row(f"relay's memory per idle client at {relayed.IDLE_CLIENTS:,}", idle_kib, 40.0, "40 KiB", "KiB", most=1),
         ]
+
+    def relay_throughput(self) -> list[Row]:
+        with contextlib.ExitStack() as stack:
+            where, our = self.islands(stack, relayed.OurRelay)
+            mew, iroh = relayed.Mew(where, our, self.directory), relayed.Iroh(where, our, self.directory)
+            for server in (mew.server, iroh.server):
+                stack.callback(server.stop)
+            size = int(RELAYED_BYTES * self.scale)
+            ours, theirs = self.medians(lambda: mew.receive(size), lambda: iroh.receive(size // 2))
+        return [Row("relayed, one stream", ours["mb_per_second"], theirs["mb_per_second"], iroh.name, "MB/s", least=2)]
+
+    def relay_tls(self) -> list[Row]:
+        """What TLS adds: our nodes through our relay with a certificate, beside the same without one."""
+        with contextlib.ExitStack() as stack:
+            where, plain = self.islands(stack, relayed.OurRelay)
+            sealed = relayed.SealedRelay(where, self.directory / "sealed")
+            stack.callback(sealed.server.stop)
+            without, within = (relayed.Mew(where, relay, self.directory) for relay in (plain, sealed))
+            for server in (without.server, within.server):
+                stack.callback(server.stop)
+            size = int(RELAYED_BYTES * self.scale)
+            clear, secret = self.medians(lambda: without.receive(size), lambda: within.receive(size))
+            clear_kib, secret_kib = relayed.idle_memory(where, plain), relayed.idle_memory(where, sealed)
+        speed, cost, peer = "mb_per_second", "cpu_s_per_gb", "the same, plain"
+        return [
+            Row("relayed over TLS, one stream", secret[speed], clear[speed], peer, "MB/s"),
+            Row("relay's CPU per GB forwarded over TLS", secret[cost], clear[cost], peer, "s"),
+            Row(f"relay's memory per idle client over TLS at {relayed.IDLE_CLIENTS:,}", secret_kib, clear_kib, peer, "KiB"),
+        ]
+
+    def islands(self, stack: contextlib.ExitStack, relay: type) -> tuple:
+        where = Islands()
+        stack.callback(where.close)
+        our = relay(where, self.directory / "relay")
+        stack.callback(our.server.stop)
+        return where, our
 
 
 sys.exit(main())

@@ -3,6 +3,7 @@ endpoints that have no other way to each other; coturn as the yardstick of forwa
 
 import os
 import re
+import subprocess
 import time
 from pathlib import Path
 
@@ -22,13 +23,40 @@ class OurRelay:
 
     def __init__(self, where: islands.Islands, home: Path):
         self.where = where
+        self.url = self.plain_url = f"http://{islands.MIDDLE}:{self.PORT}/"
+        # What its clients must be told.
+        self.trust: list[str] = []
+        self.start(home, "--http", f"0.0.0.0:{self.PORT}")
+
+    def start(self, home: Path, *options: str) -> None:
         self.server = Server(
-            *where.on("middle", os.environ["MEW"], "relay", "--json", "--no-udp", "--http", f"0.0.0.0:{self.PORT}",
-                      "--log-level", "warning"), env={**os.environ, "MEW_HOME": str(home)})
-        self.url = f"http://{islands.MIDDLE}:{self.PORT}/"
+            *self.where.on("middle", os.environ["MEW"], "relay", "--json", "--no-udp", *options, "--log-level", "warning"),
+            env={**os.environ, "MEW_HOME": str(home)})
 
     def forwarded_bytes(self) -> int:
-        return int(re.search(r"^mew_relay_bytes_forwarded_total (\d+)", self.where.get(self.url + "metrics"), re.M)[1])
+        metrics = self.where.get(self.plain_url + "metrics")
+        return int(re.search(r"^mew_relay_bytes_forwarded_total (\d+)", metrics, re.M)[1])
+
+
+class SealedRelay(OurRelay):
+    """The same with a certificate, which its clients are told to believe."""
+
+    PORT = 3443
+    PLAIN_PORT = 3080
+
+    def __init__(self, where: islands.Islands, home: Path):
+        self.where = where
+        self.url = f"https://{islands.MIDDLE}:{self.PORT}/"
+        self.plain_url = f"http://{islands.MIDDLE}:{self.PLAIN_PORT}/"
+        home.mkdir(mode=0o700)
+        certificate, key = home / "certificate.pem", home / "key.pem"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+             "-subj", "/CN=relay", "-addext", f"subjectAltName=IP:{islands.MIDDLE}", "-keyout", key, "-out", certificate],
+            check=True, capture_output=True)
+        self.trust = ["--relay-trust", str(certificate)]
+        self.start(home / "state", "--http", f"0.0.0.0:{self.PORT}", "--plain-http", f"0.0.0.0:{self.PLAIN_PORT}",
+                   "--tls-cert", str(certificate), "--tls-key", str(key))
 
 
 class Relayed:
@@ -61,12 +89,13 @@ class Mew(Relayed):
     def __init__(self, where: islands.Islands, relay: OurRelay, directory: Path):
         program = os.environ["MEW"]
         super().__init__(
-            where, relay, [program, "bench", "serve", "--relay", relay.url, "--json"], [program, "bench"],
+            where, relay, [program, "bench", "serve", "--relay", relay.url, "--json", *relay.trust], [program, "bench"],
             {**os.environ, "MEW_HOME": str(directory / "relayed")})
 
     def words(self, what: str, numbers: tuple) -> list[str]:
         option = {"echo": "--count", "receive": "--bytes"}[what]
-        return [what, self.server.ready["node_id"], self.relay.url, option, str(numbers[0]), "--json"]
+        return [what, self.server.ready["node_id"], self.relay.url, option, str(numbers[0]), "--json",
+                *self.relay.trust]
 
 
 class Iroh(Relayed):
@@ -116,7 +145,7 @@ def idle_memory(where: islands.Islands, relay: OurRelay) -> float:
     """KiB of the relay's resident memory per client that is there and says nothing."""
     before = resident_bytes(relay.server.pid)
     with Server(*where.on("other", os.environ["MEW"], "bench", "crowd", relay.url, "--connections", str(IDLE_CLIENTS),
-                          "--json")) as crowd:
+                          "--json", *relay.trust)) as crowd:
         if crowd.ready["connections"] != IDLE_CLIENTS:
             raise Failed("the crowd is not complete")
         return (resident_bytes(relay.server.pid) - before) / 1024 / IDLE_CLIENTS

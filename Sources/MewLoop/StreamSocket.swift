@@ -34,7 +34,8 @@ package struct PeerCredentials: Hashable, Sendable {
 ///
 /// Nothing is read that nobody asked for, and `write` returns when the kernel has all of it: back-pressure reaches the
 /// other end. One reader and any number of writers at a time; what one of them writes stays together. The kernel is asked
-/// to watch the socket only while somebody waits, because a hang-up is reported without being asked for.
+/// to watch the socket once somebody waits, and told to stop when it reports what nobody waits for: most waits follow one
+/// another, and each change costs as much as a read.
 package actor StreamSocket {
     private struct Writer {
         let number: UInt64
@@ -58,6 +59,8 @@ package actor StreamSocket {
     private var failure: StreamError?
     private var reader: CheckedContinuation<Void, Never>?
     private var writers: [Writer] = []
+    /// Who writes an output, while the kernel takes nothing.
+    private var pourer: CheckedContinuation<Void, Never>?
     private var writerNumber: UInt64 = 0
     private var finishes = false
     /// Nil for a Unix socket, whose reader is on this machine.
@@ -118,6 +121,27 @@ package actor StreamSocket {
         }
     }
 
+    /// Reads once into `input`, waiting until there is something; false at the end. Between two reads other descriptors of
+    /// the loop have their turn, and what the bytes lead to leaves. Not to be mixed with `readLine`.
+    package func read(into input: any StreamInput) async throws(StreamError) -> Bool {
+        while true {
+            guard try isGoingOn() else { return false }
+            await readable()
+            guard try isGoingOn() else { return false }
+            var count: Int64 = 0
+            input.fill { room in
+                count = csys_stream_read(descriptor, room.baseAddress, room.count)
+                return max(0, Int(count))
+            }
+            if count > 0 { return true }
+            if count == 0 {
+                isAtEnd = true
+            } else if count != -Int64(EAGAIN) {
+                throw .system(SystemError(errno: Int32(-count), doing: "reading from a socket"))
+            }
+        }
+    }
+
     /// False at the end; throws when nothing more can be read for another reason.
     private func isGoingOn() throws(StreamError) -> Bool {
         guard descriptor >= 0 else { throw .closed }
@@ -171,7 +195,6 @@ package actor StreamSocket {
     private func wakeReader() {
         let waiting = reader
         reader = nil
-        updateWatch()
         waiting?.resume()
     }
 
@@ -230,6 +253,47 @@ package actor StreamSocket {
         return offered > 0 ? csys_stream_write(descriptor, bytes.baseAddress, offered) : -Int64(EAGAIN)
     }
 
+    /// Writes what `output` has, as the kernel takes it, and returns when it has no more. What was offered and not taken when
+    /// this throws has not left. One output at a time, and no other writer beside it.
+    package func write(from output: any StreamOutput) async throws(StreamError) {
+        while true {
+            guard descriptor >= 0, !finishes else { throw .closed }
+            if let failure { throw failure }
+            guard !Task.isCancelled else { throw .cancelled }
+            if writers.isEmpty {
+                let bytes = output.next(atMost: .max)
+                if bytes.isEmpty { return }
+                let count = hand(bytes[...])
+                if count > 0 { output.left(Int(count)) }
+                if count == Int64(bytes.count) { continue }
+                unsent?.reached(descriptor, now: loop.now)
+                guard count >= 0 || count == -Int64(EAGAIN) else {
+                    throw .system(SystemError(errno: Int32(-count), doing: "writing to a socket"))
+                }
+            }
+            await writable()
+        }
+    }
+
+    private func writable() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                precondition(pourer == nil, "a stream has one output at a time")
+                guard descriptor >= 0, failure == nil, !Task.isCancelled else { return continuation.resume() }
+                pourer = continuation
+                updateWatch()
+            }
+        } onCancel: {
+            loop.perform { self.assumeIsolated { $0.wakePourer() } }
+        }
+    }
+
+    private func wakePourer() {
+        let waiting = pourer
+        pourer = nil
+        waiting?.resume()
+    }
+
     private func settleWriters() {
         if writers.isEmpty, finishes, descriptor >= 0 { csys_stream_finish(descriptor) }
         updateWatch()
@@ -265,22 +329,37 @@ package actor StreamSocket {
         csys_close(descriptor)
         descriptor = -1
         wakeReader()
+        wakePourer()
         failWriters(.closed)
     }
 
     // MARK: - Watching
 
+    private var wanted: Readiness {
+        var wanted = Readiness()
+        if reader != nil { wanted.insert(.readable) }
+        if !writers.isEmpty || pourer != nil { wanted.insert(.writable) }
+        return wanted
+    }
+
+    /// Asks for what is waited for and is not asked for yet.
     private func updateWatch() {
-        let wanted: Readiness = [reader == nil ? [] : .readable, writers.isEmpty ? [] : .writable]
+        let wanted = interest.union(wanted)
         guard wanted != interest, descriptor >= 0 else { return }
         interest = wanted
-        if wanted.isEmpty {
-            forgetWatch()
-        } else if let watch {
+        if let watch {
             loop.change(watch, to: wanted)
         } else {
             startWatch(wanted)
         }
+    }
+
+    /// What was reported is waited for by nobody: it would be reported again in each turn.
+    private func narrowWatch(to wanted: Readiness) {
+        guard let watch, descriptor >= 0 else { return }
+        if wanted.isEmpty { return forgetWatch() }
+        interest = wanted
+        loop.change(watch, to: wanted)
     }
 
     private func startWatch(_ wanted: Readiness) {
@@ -296,6 +375,7 @@ package actor StreamSocket {
             let waiting = reader
             reader = nil
             failWriters(.system(error))
+            wakePourer()
             waiting?.resume()
         }
     }
@@ -307,8 +387,18 @@ package actor StreamSocket {
     }
 
     private func ready(_ readiness: Readiness) {
-        let isOver = !readiness.isDisjoint(with: [.failed, .hungUp])
-        if isOver || readiness.contains(.writable), !writers.isEmpty { pump() }
-        if isOver || readiness.contains(.readable), reader != nil { wakeReader() }
+        let isOver = !readiness.isDisjoint(with: Self.ends)
+        let waitedFor = wanted
+        if isOver || readiness.contains(.writable) {
+            if !writers.isEmpty { pump() }
+            if writers.isEmpty { wakePourer() }
+        }
+        if isOver || readiness.contains(.readable) { wakeReader() }
+        // Who was woken now will most likely wait again.
+        let isMissed = isOver ? waitedFor.isEmpty : !interest.intersection(readiness).isSubset(of: waitedFor)
+        if isMissed { narrowWatch(to: wanted) }
     }
+
+    // Made once: this is asked after every packet.
+    private static let ends: Readiness = [.failed, .hungUp]
 }

@@ -27,6 +27,8 @@ final class ConnectionDriver {
     var standing = Standing()
     /// In the endpoint's list of connections to flush at the end of the turn.
     var isDirty = false
+    /// In the endpoint's list of connections to flush when a carrier has room.
+    var isWaitingForRoom = false
 
     /// Nil after the end: nothing leads back to the endpoint.
     private(set) var endpoint: EndpointDriver?
@@ -141,9 +143,15 @@ final class ConnectionDriver {
         isDirty = false
         guard let core else { return .distantFuture }
         core.beginBurst()
+        var isHeldBack = false
         while true {
             let path = core.path
             let expected = routes.outlets(of: path)
+            guard core.isClosing || outlets.hasRoom(for: expected) else {
+                endpoint?.waitForRoom(self)
+                isHeldBack = true
+                break
+            }
             let memory = outlets.reserve(for: expected)
             guard let batch = core.transmit(into: memory, now: now) else { break }
             let outgoing = Outlets.Outgoing(
@@ -154,8 +162,12 @@ final class ConnectionDriver {
         takeEvents()
         if tellsWhenSent { tellWhetherSent() }
         guard let core = self.core else { return .distantFuture }
-        return deadline(of: core)
+        let deadline = deadline(of: core)
+        return isHeldBack ? max(deadline, now.advanced(by: Self.heldBackTimers)) : deadline
     }
+
+    /// While a carrier takes nothing, timers need not be exact: what is due cannot leave.
+    private static let heldBackTimers: Duration = .milliseconds(10)
 
     /// Something may have to be sent: the endpoint flushes us at the end of the turn.
     func touched() {

@@ -4,12 +4,19 @@ package import MewBase
 ///
 /// Everything here is touched on the endpoint's loop only. A carrier may drop and reorder, never change, what it is given.
 package protocol DatagramCarrier: AnyObject {
-    /// Called for each packet that came through the carrier, with the number that names its sender here. The bytes are
-    /// valid only within the call.
-    var onReceive: ((UnsafeRawBufferPointer, UInt64) -> Void)? { get set }
+    /// Called with packets that came through the carrier: back to back, their size (the last may be shorter; at least one
+    /// byte), and the number that names their sender here. The bytes are valid only within the call.
+    var onReceive: ((UnsafeRawBufferPointer, Int, UInt64) -> Void)? { get set }
 
     /// Called when the carrier works again after it did not: what was sent meanwhile is lost.
     var onReturn: (() -> Void)? { get set }
+
+    /// Called when there may be room again after `hasRoom` said that there was none.
+    var onRoom: (() -> Void)? { get set }
+
+    /// False while a burst of packets to `peer` would be dropped: who sends data waits for `onRoom`, and finds out itself
+    /// when it does not come.
+    func hasRoom(for peer: UInt64) -> Bool
 
     /// Sends one packet to `peer`, or drops it: larger than the carrier takes, no room, no such peer.
     func send(_ packet: UnsafeRawBufferPointer, to peer: UInt64)

@@ -25,13 +25,9 @@ extension EndpointDriver {
         received(datagrams.bytes, segmentSize: datagrams.segmentSize, from: arrival, ecn: datagrams.ecn)
     }
 
-    func received(_ packet: UnsafeRawBufferPointer, through carrier: CarrierID, from peer: UInt64) {
-        received(packet, segmentSize: max(1, packet.count), from: Outlet(route: .carried(carrier, peer: peer)), ecn: 0)
-    }
-
     /// Splits a coalesced batch first: packets of several connections may stand in one. Neighbours for the same
     /// connection are handed over together.
-    private func received(_ bytes: UnsafeRawBufferPointer, segmentSize: Int, from arrival: Outlet, ecn: UInt8) {
+    func received(_ bytes: UnsafeRawBufferPointer, segmentSize: Int, from arrival: Outlet, ecn: UInt8) {
         guard segmentSize > 0 else { return }
         let now = loop.now
         var run: (slot: ConnectionSlot, id: LocalConnectionID?, start: Int)?

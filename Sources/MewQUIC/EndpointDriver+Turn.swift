@@ -38,6 +38,20 @@ extension EndpointDriver {
         return list
     }
 
+    /// The connection is flushed when a carrier tells that it has room, and by its own timers.
+    func waitForRoom(_ connection: ConnectionDriver) {
+        guard !connection.isWaitingForRoom else { return }
+        connection.isWaitingForRoom = true
+        waitingForRoom.append(connection)
+    }
+
+    func carrierHasRoom() {
+        for connection in Self.takeAll(&waitingForRoom) {
+            connection.isWaitingForRoom = false
+            connection.touched()
+        }
+    }
+
     private func flush(_ connection: ConnectionDriver, now: Instant) {
         let deadline = connection.flush(now: now)
         // The flush may have ended the connection and freed its slot.

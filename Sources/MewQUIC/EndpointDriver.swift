@@ -28,6 +28,8 @@ final class EndpointDriver {
 
     var dirtyEstablished: [ConnectionDriver] = []
     var dirtyUnauthorized: [ConnectionDriver] = []
+    /// A carrier took nothing more of theirs; each once.
+    var waitingForRoom: [ConnectionDriver] = []
     var initials: [PendingInitial] = []
     var held = HeldInitials()
     var isTurnScheduled = false
@@ -87,8 +89,11 @@ final class EndpointDriver {
 
     func attach(_ carrier: any DatagramCarrier) -> CarrierID {
         let id = outlets.add(carrier)
-        carrier.onReceive = { [self] packet, peer in received(packet, through: id, from: peer) }
+        carrier.onReceive = { [self] packets, size, peer in
+            received(packets, segmentSize: size, from: Outlet(route: .carried(id, peer: peer)), ecn: 0)
+        }
         carrier.onReturn = { [self] in carrierReturned(id) }
+        carrier.onRoom = { [self] in carrierHasRoom() }
         return id
     }
 

@@ -37,6 +37,7 @@ final class Outlets {
     func remove(_ id: CarrierID) {
         carriers[id]?.onReceive = nil
         carriers[id]?.onReturn = nil
+        carriers[id]?.onRoom = nil
         carriers[id] = nil
     }
 
@@ -54,6 +55,12 @@ final class Outlets {
     func reserve(for expected: [Outlet]) -> UnsafeMutableRawBufferPointer {
         guard expected.count == 1, case .direct = expected[0].route, !isClosed else { return scratch }
         return sockets[expected[0].socket].reserve(65_535)
+    }
+
+    /// False while a carrier is full that is the only way of `expected`. Our sockets drop what the kernel does not take.
+    func hasRoom(for expected: [Outlet]) -> Bool {
+        guard expected.count == 1, case .carried(let id, let peer) = expected[0].route else { return true }
+        return carriers[id]?.hasRoom(for: peer) ?? true
     }
 
     struct Outgoing {
@@ -110,7 +117,7 @@ final class Outlets {
         guard !isClosed else { return }
         isClosed = true
         for socket in sockets { socket.close() }
-        for carrier in carriers.values { (carrier.onReceive, carrier.onReturn) = (nil, nil) }
+        for carrier in carriers.values { (carrier.onReceive, carrier.onReturn, carrier.onRoom) = (nil, nil, nil) }
         carriers.removeAll()
     }
 }

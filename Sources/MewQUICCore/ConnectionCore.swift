@@ -43,6 +43,8 @@ package final class ConnectionCore {
     package internal(set) var farewell: Farewell?
     /// A close that waits for the next transmission.
     var pendingClose: PendingClose?
+    /// Nothing but the last packet is to leave.
+    package var isClosing: Bool { pendingClose != nil }
 
     /// Something arrived since the last burst.
     var hasReceived = false

@@ -29,9 +29,10 @@ struct RelayLegHostileTests {
             connector: script, loop: machine.loop, entropy: RelayPieces.ConstantEntropy())
         let carrier = RelayCarrier(leg)
         machine.loop.enter {
-            carrier.onReceive = { packet, _ in
-                script.packets += 1
-                script.packetBytes += packet.count
+            carrier.onReceive = { packets, size, _ in
+                HostileRun.require(size >= 1 && size <= packets.count, "packets of \(size) bytes in \(packets.count)")
+                script.packets += (packets.count + size - 1) / size
+                script.packetBytes += packets.count
             }
         }
         try world.run(on: machine) { await leg.start() }

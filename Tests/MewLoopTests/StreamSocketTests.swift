@@ -178,6 +178,62 @@ struct StreamSocketTests {
         }
     }
 
+    /// A pattern that shows what is missing or doubled.
+    private static func pattern(_ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
+    }
+
+    @Test("what an output has arrives in order, whatever the kernel takes at once, and what the reader's memory holds")
+    func flow() async throws {
+        try await Self.withPair { loop, one, other in
+            let bytes = Self.pattern(3_000_000)
+            let output = Output(bytes)
+            let writer = loop.spawn { await Result { try await one.write(from: output) } }
+            let input = Input(roomBytes: 10_000)
+            while input.received.count < bytes.count { #expect(try await other.read(into: input)) }
+            #expect(input.received == bytes)
+            try await writer.value.get()
+            #expect(output.offers > 10, "more than the kernel takes at once")
+            await one.finish()
+            #expect(try await other.read(into: input) == false)
+        }
+    }
+
+    @Test("an output whose task is cancelled, or whose stream is closed, stops; what was not taken has not left")
+    func flowEnds() async throws {
+        try await Self.withPair { loop, one, other in
+            let output = Output(Self.pattern(3_000_000))
+            let first = loop.spawn { await Result { try await one.write(from: output) } }
+            let reader = loop.spawn { await Result { try await one.read(into: Input(roomBytes: 10)) } }
+            for _ in 0..<100 { try await loop.run {} }
+            first.cancel()
+            reader.cancel()
+            await #expect(throws: StreamError.cancelled) { try await first.value.get() }
+            await #expect(throws: StreamError.cancelled) { try await reader.value.get() }
+            let second = loop.spawn { await Result { try await one.write(from: output) } }
+            for _ in 0..<100 { try await loop.run {} }
+            await one.close()
+            await #expect(throws: StreamError.closed) { try await second.value.get() }
+            let input = Input(roomBytes: 100_000)
+            while try await other.read(into: input) {}
+            #expect(input.received == Array(Self.pattern(3_000_000).prefix(output.leftBytes)))
+        }
+    }
+
+    @Test("bytes that nobody waits for any more do not keep the loop awake")
+    func quietBytes() async throws {
+        try await Self.withPair { loop, one, other in
+            let reader = loop.spawn { await Result { try await one.read(maxBytes: 1) } }
+            for _ in 0..<10 { try await loop.run {} }
+            try await other.write([1, 2, 3])
+            #expect(try await reader.value.get() == [1])
+            let before = try await loop.run { loop.turnCount }
+            try await LoopClock(loop).sleep(for: .milliseconds(5))
+            #expect(try await loop.run { loop.turnCount } - before < 50)
+            #expect(try await one.read(maxBytes: 10) == [2, 3])
+        }
+    }
+
     @Test("a hang-up that nobody waits for does not keep the loop awake")
     func quietHangUp() async throws {
         try await Self.withPair { loop, one, other in
@@ -188,6 +244,47 @@ struct StreamSocketTests {
             #expect(try await loop.run { loop.turnCount } - before < 50)
             #expect(try await one.read(maxBytes: 1) == nil)
         }
+    }
+}
+
+/// `@unchecked Sendable`: touched on the loop, and by the test when nothing else does.
+private final class Output: StreamOutput, @unchecked Sendable {
+    private let bytes: UnsafeMutableRawBufferPointer
+    private(set) var leftBytes = 0
+    private(set) var offers = 0
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = .allocate(byteCount: bytes.count, alignment: 1)
+        self.bytes.copyBytes(from: bytes)
+    }
+
+    deinit {
+        bytes.deallocate()
+    }
+
+    func next(atMost limit: Int) -> UnsafeRawBufferPointer {
+        offers += 1
+        return UnsafeRawBufferPointer(rebasing: bytes[leftBytes...].prefix(limit))
+    }
+
+    func left(_ byteCount: Int) { leftBytes += byteCount }
+}
+
+/// `@unchecked Sendable`: as `Output`.
+private final class Input: StreamInput, @unchecked Sendable {
+    private(set) var received: [UInt8] = []
+    private let room: UnsafeMutableRawBufferPointer
+
+    init(roomBytes: Int) {
+        room = .allocate(byteCount: roomBytes, alignment: 1)
+    }
+
+    deinit {
+        room.deallocate()
+    }
+
+    func fill(_ read: (UnsafeMutableRawBufferPointer) -> Int) {
+        received += room.prefix(read(room))
     }
 }
 

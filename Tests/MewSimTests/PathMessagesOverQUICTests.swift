@@ -11,8 +11,9 @@ import Testing
 ///
 /// `@unchecked Sendable`: a simulated world runs on one thread.
 private final class Wire: DatagramCarrier, @unchecked Sendable {
-    var onReceive: ((UnsafeRawBufferPointer, UInt64) -> Void)?
+    var onReceive: ((UnsafeRawBufferPointer, Int, UInt64) -> Void)?
     var onReturn: (() -> Void)?
+    var onRoom: (() -> Void)?
     weak var other: Wire?
     let node: SimNode
     var isDown = false
@@ -25,6 +26,8 @@ private final class Wire: DatagramCarrier, @unchecked Sendable {
     /// Those that begin like STUN.
     var messages: [[UInt8]] { sent.filter { ($0.first ?? .max) < 4 } }
 
+    func hasRoom(for peer: UInt64) -> Bool { true }
+
     func send(_ packet: UnsafeRawBufferPointer, to peer: UInt64) {
         let bytes = Array(packet)
         sent.append(bytes)
@@ -33,7 +36,7 @@ private final class Wire: DatagramCarrier, @unchecked Sendable {
 
     func arrives(_ bytes: [UInt8]) {
         node.world.plan(at: node.world.now.advanced(by: .milliseconds(20))) { [self] in
-            node.loop.enter { bytes.withUnsafeBytes { self.onReceive?($0, 7) } }
+            node.loop.enter { bytes.withUnsafeBytes { self.onReceive?($0, $0.count, 7) } }
         }
     }
 }

@@ -11,8 +11,9 @@ import Testing
 ///
 /// `@unchecked Sendable`: a simulated world runs on one thread.
 private final class Pipe: DatagramCarrier, @unchecked Sendable {
-    var onReceive: ((UnsafeRawBufferPointer, UInt64) -> Void)?
+    var onReceive: ((UnsafeRawBufferPointer, Int, UInt64) -> Void)?
     var onReturn: (() -> Void)?
+    var onRoom: (() -> Void)?
     weak var other: Pipe?
     let node: SimNode
     /// How this half names the other one's owner.
@@ -25,13 +26,15 @@ private final class Pipe: DatagramCarrier, @unchecked Sendable {
         self.node = node
     }
 
+    func hasRoom(for peer: UInt64) -> Bool { true }
+
     func send(_ packet: UnsafeRawBufferPointer, to peer: UInt64) {
         guard peer == Self.peerNumber, packet.count <= Self.maxPacketBytes else { return }
         largest = max(largest, packet.count)
         let (bytes, other) = (Array(packet), other)
         let arrival = node.world.now.advanced(by: .milliseconds(40))
         node.world.plan(at: arrival) {
-            other?.node.loop.enter { bytes.withUnsafeBytes { other?.onReceive?($0, Self.peerNumber) } }
+            other?.node.loop.enter { bytes.withUnsafeBytes { other?.onReceive?($0, $0.count, Self.peerNumber) } }
         }
     }
 }

@@ -11,8 +11,7 @@ struct LegOpening: Sendable {
     /// The node key, for a relay that has refused a guest.
     let account: SecretKey?
 
-    /// `@unchecked Sendable`: handed from the task that opened the connection to the leg, and used by the leg alone.
-    struct Admitted: @unchecked Sendable {
+    struct Admitted: Sendable {
         let framing: LegFraming
         let version: RelayVersion
     }
@@ -110,7 +109,7 @@ struct LegOpening: Sendable {
             }
             if let message { return try decoded(message) }
             switch step {
-            case .needMore: framing.receive(try await read())
+            case .needMore: framing.append(try await read())
             case .ended: throw .ended
             case .violation: throw .violation("the relay broke the WebSocket framing")
             }

@@ -8,13 +8,19 @@ package final class RelayCarrier: DatagramCarrier {
         self.leg = leg
     }
 
-    package var onReceive: ((UnsafeRawBufferPointer, UInt64) -> Void)? { didSet { update() } }
+    package var onReceive: ((UnsafeRawBufferPointer, Int, UInt64) -> Void)? { didSet { update() } }
 
     package var onReturn: (() -> Void)? { didSet { update() } }
 
+    package var onRoom: (() -> Void)? { didSet { update() } }
+
     private func update() {
-        let receiver = LegReceiver(deliver: onReceive, returned: onReturn)
+        let receiver = LegReceiver(deliver: onReceive, returned: onReturn, room: onRoom)
         leg.assumeIsolated { $0.receiver = receiver }
+    }
+
+    package func hasRoom(for peer: UInt64) -> Bool {
+        leg.assumeIsolated { $0.hasRoom(for: peer) }
     }
 
     package func send(_ packet: UnsafeRawBufferPointer, to peer: UInt64) {
@@ -27,13 +33,14 @@ package final class RelayCarrier: DatagramCarrier {
     }
 }
 
-/// Where a leg's packets go, and who hears that it works again.
+/// Where a leg's packets go, and who hears that it works again, or takes something again.
 ///
 /// `@unchecked Sendable`: set and called on the leg's loop only, which is the endpoint's as well; the compiler cannot know that
 /// two actors share an executor.
 struct LegReceiver: @unchecked Sendable {
-    let deliver: ((UnsafeRawBufferPointer, UInt64) -> Void)?
+    let deliver: ((UnsafeRawBufferPointer, Int, UInt64) -> Void)?
     let returned: (() -> Void)?
+    let room: (() -> Void)?
 }
 
 /// Packets of one size back to back, the last one may be shorter; valid within the call they are passed in.

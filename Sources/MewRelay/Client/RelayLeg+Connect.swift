@@ -68,24 +68,20 @@ extension RelayLeg {
 
     // MARK: - Reading
 
-    /// What one read takes at most.
-    private static let blockBytes = 64 << 10
-
     private func read(_ stream: any TCPStream) async -> LegEnd {
         do throws(StreamFailure) {
             while true {
                 if let end = takeMessages() { return end }
-                guard let block = try await stream.read(maxBytes: Self.blockBytes) else { return .ended }
-                framing?.receive(block)
+                guard let framing, try await stream.read(into: framing) else { return .ended }
                 if let end = takeMessages() { return end }
-                await othersTurn()
+                if !stream.sharesLoop { await othersTurn() }
             }
         } catch {
             return .stream(error)
         }
     }
 
-    /// Reading does not wait while there is something to read, and a relay that sends without end must not have the loop for
+    /// Such reading does not wait while there is something to read, and a relay that sends without end must not have the loop for
     /// itself: packets, timers and signals come first, once for each block.
     private func othersTurn() async {
         await withCheckedContinuation { continuation in
@@ -102,7 +98,7 @@ extension RelayLeg {
             end = handle(message)
             return end == nil
         }
-        if framing.hasReplies { waiters.resumeAll(.writer) }
+        if framing.hasReplies { write(framing.takeReplies()) }
         if let end { return end }
         return switch step {
         case .needMore: nil
@@ -148,7 +144,7 @@ extension RelayLeg {
     private func deliver(_ packets: DeliveredPackets) {
         guard let deliver = receiver?.deliver else { return }
         let number = peers.number(of: packets.sender, now: loop.now)
-        packets.forEach { deliver($0, number) }
+        deliver(packets.contents, packets.segmentSize, number)
     }
 
     private func ponged(_ value: UInt64) {
@@ -201,37 +197,25 @@ extension RelayLeg {
 
     // MARK: - Writing
 
-    /// What one write takes at most: so much may stand before a pong.
-    private static let writeBytes = 16 << 10
-
     private func write(_ stream: any TCPStream) async -> LegEnd {
         do throws(StreamFailure) {
             while true {
-                let bytes = output()
-                if bytes.isEmpty {
-                    if Task.isCancelled { return .ended }
-                    await wait(.writer, unless: { !queue.isEmpty || framing?.hasReplies ?? false })
-                } else {
-                    try await stream.write(bytes)
-                }
+                try await stream.write(from: output)
+                if Task.isCancelled { return .ended }
+                await wait(.writer, unless: { !output.isEmpty })
             }
         } catch {
             return .stream(error)
         }
     }
 
-    private func output() -> [UInt8] {
-        var bytes = framing?.takeReplies() ?? []
-        for frame in queue.take(maxBytes: Self.writeBytes, now: loop.now) {
-            if bytes.isEmpty { bytes = frame } else { bytes += frame }
-        }
-        return bytes
-    }
-
     /// Queues a frame of ours, in front of packets.
     func say(_ frame: RelayFrame) {
-        guard let framing else { return }
-        queue.answer(framing.encode(frame))
+        if let framing { write(framing.encode(frame)) }
+    }
+
+    private func write(_ bytes: [UInt8]) {
+        output.answer(bytes)
         waiters.resumeAll(.writer)
     }
 

@@ -45,9 +45,9 @@ package actor RelayLeg {
     var isSuperseded = false
     /// The node key is shown: the relay has refused a stranger.
     private(set) var showsAccount: Bool
-    var queue = LegQueue()
+    let output: LegOutput
     var peers = LegPeers()
-    var receiver: LegReceiver?
+    var receiver: LegReceiver? { didSet { output.onRoom = receiver?.room } }
     /// Of the connection that is up.
     var framing: LegFraming?
     var pings: PingClock?
@@ -70,6 +70,7 @@ package actor RelayLeg {
         self.connector = connector
         self.loop = loop
         self.entropy = entropy
+        output = LegOutput(loop)
         unownedExecutor = loop.asUnownedSerialExecutor()
     }
 
@@ -90,7 +91,7 @@ package actor RelayLeg {
         set(problem: problem)
         runner?.cancel()
         receiver = nil
-        queue.removeAll()
+        output.removeAll()
         waiters.resumeAll()
     }
 
@@ -119,7 +120,7 @@ package actor RelayLeg {
         set(problem: end.words)
         if case .denied = end, settings.account != nil { showsAccount = true }
         framing = nil
-        queue.removeAll()
+        output.removeAll()
         let delay = max(backOff.delay(lived: lived, random: entropy.uint64()), restartDelay ?? .zero)
         restartDelay = nil
         let until = loop.now.advanced(by: delay)
@@ -203,22 +204,27 @@ package actor RelayLeg {
     /// More of one size in one frame would keep a pong waiting behind them for too long.
     private static let maxBatchPackets = 12
 
+    /// False: what is sent now may be dropped, and `LegReceiver.room` is called when that has changed. While there is no
+    /// connection nothing waits, and everything is dropped.
+    func hasRoom(for peer: UInt64) -> Bool {
+        guard case .connected = phase else { return true }
+        return output.hasRoom(for: peer)
+    }
+
     func enqueue(_ packets: LegPackets, to peer: UInt64) {
         guard case .connected = phase, let framing, let node = peers.node(peer, now: loop.now) else { return }
+        let wasEmpty = output.isEmpty
         let size = max(1, packets.segmentSize)
-        let wanted = (packets.bytes.count + size - 1) / size
-        let taken = queue.room(for: peer, wanted: wanted)
-        queue.noteDropped(wanted - taken)
-        for first in stride(from: 0, to: taken, by: Self.maxBatchPackets) {
-            let count = min(Self.maxBatchPackets, taken - first)
-            let piece = packets.bytes[(first * size)..<min((first + count) * size, packets.bytes.count)]
+        let batch = size * Self.maxBatchPackets
+        for start in stride(from: 0, to: packets.bytes.count, by: batch) {
+            let piece = UnsafeRawBufferPointer(
+                rebasing: packets.bytes[start..<min(start + batch, packets.bytes.count)])
             guard piece.count <= RelayFrame.maxDatagramBytes - 2 else { continue }
-            let frame = framing.encode(
-                UnsafeRawBufferPointer(rebasing: piece), segmentSize: count > 1 ? UInt16(clamping: size) : nil, to: node
-            )
-            queue.append(frame, packets: count, to: peer, now: loop.now)
+            let frame = AddressedPackets(
+                contents: piece, segmentSize: piece.count > size ? UInt16(clamping: size) : nil, node: node)
+            output.append(frame, packets: (piece.count + size - 1) / size, to: peer, framing)
         }
-        waiters.resumeAll(.writer)
+        if wasEmpty { waiters.resumeAll(.writer) }
     }
 
     func report(_ level: Diagnostic.Level, _ name: String, _ message: @autoclosure () -> String) {

@@ -44,16 +44,8 @@ extension RelayConnection {
     func flush() {
         guard socket.isOpen else { return }
         expire()
-        while true {
-            guard sendUnsent() else { return }
-            guard !queue.isEmpty else { break }
-            guard tls == nil ? sendQueued() : sealQueued() else { return }
-        }
-        if let tls, tls.hasOutput {
-            unsent = tls.takeOutput()
-            guard sendUnsent() else { return }
-        }
-        queue.release()
+        guard tls == nil ? sendQueued() : sealQueued() else { return }
+        unblocked()
         if case .closing = stage { finishSocket() }
     }
 
@@ -62,84 +54,74 @@ extension RelayConnection {
     private func finishSocket() {
         if let tls {
             tls.finish()
-            if tls.hasOutput {
-                unsent = tls.takeOutput()
-                guard sendUnsent() else { return }
-            }
+            guard sendRecords(tls) else { return }
         }
         socket.finish()
     }
 
-    /// False when the socket takes no more, or is gone.
-    private func sendUnsent() -> Bool {
-        while unsentStart < unsent.count {
-            let outcome = unsent.withUnsafeBytes {
-                socket.write(UnsafeRawBufferPointer(rebasing: $0[unsentStart...]))
-            }
-            switch outcome {
-            case .taken(0):
-                blocked()
-                return false
-            case .taken(let count):
-                unsentStart += count
-                blockedSince = nil
-            case .failed:
-                hub.drop(self, .closed)
-                return false
-            }
-        }
-        if !unsent.isEmpty { (unsent, unsentStart) = ([], 0) }
-        updateInterest()
-        return true
-    }
-
-    private func blocked() {
-        if blockedSince == nil { blockedSince = hub.now }
-        updateInterest()
-        rearm()
-    }
-
+    /// Writes as long as something waits. False when the socket takes no more, or is gone.
+    ///
     /// Without TLS the kernel chooses how much it takes: little while much is unsent (TCP_NOTSENT_LOWAT).
     private func sendQueued() -> Bool {
-        let target = hub.outScratch
-        let filled = queue.fill(target, atMost: target.count)
-        let bytes = UnsafeRawBufferPointer(rebasing: target[..<filled.byteCount])
-        switch socket.write(bytes) {
-        case .taken(let count):
-            let gone = queue.consume(count)
-            // The rest of a frame that has begun to leave must leave before anything else.
-            if gone > count { unsent = Array(bytes[count..<gone]) }
-            guard count < bytes.count else { return true }
-            if unsent.isEmpty { return waitForRoom() }
-            return sendUnsent()
-        case .failed:
-            hub.drop(self, .closed)
-            return false
+        while !queue.isEmpty {
+            let bytes = queue.next(atMost: .max)
+            guard let count = write(bytes) else { return false }
+            queue.left(count)
+            if count < bytes.count { return false }
         }
-    }
-
-    /// Nothing has begun to leave, and the socket takes nothing: wait as if something had.
-    private func waitForRoom() -> Bool {
-        let filled = queue.fill(hub.outScratch, atMost: 1)
-        _ = queue.consume(filled.byteCount)
-        unsent = Array(hub.outScratch[..<filled.byteCount])
-        blocked()
-        return false
+        return true
     }
 
     /// With TLS what is sealed cannot be overtaken any more, so no more than one record's worth is at a time.
     private func sealQueued() -> Bool {
         guard let tls else { return false }
-        let filled = queue.fill(hub.outScratch, atMost: RelayHub.recordBytes)
-        _ = queue.consume(filled.byteCount)
-        let result = Result { () throws(TLSFailure) in
-            try tls.write(UnsafeRawBufferPointer(rebasing: hub.outScratch[..<filled.byteCount]))
+        while sendRecords(tls) {
+            if queue.isEmpty { return true }
+            let bytes = queue.next(atMost: RelayHub.recordBytes)
+            let result = Result { () throws(TLSFailure) in try tls.write(bytes) }
+            guard case .success = result else {
+                hub.drop(self, .closed)
+                return false
+            }
+            queue.left(bytes.count)
         }
-        guard case .success = result else {
+        return false
+    }
+
+    private func sendRecords(_ tls: TLSEngine) -> Bool {
+        while true {
+            if unsentStart == unsent.count { (unsent, unsentStart) = (tls.takeOutput(), 0) }
+            guard !unsent.isEmpty else { return true }
+            let count = unsent.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[unsentStart...])) }
+            guard let count else { return false }
+            unsentStart += count
+            if unsentStart < unsent.count { return false }
+        }
+    }
+
+    /// How much the socket has taken; nil when it is gone.
+    private func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
+        switch socket.write(bytes) {
+        case .taken(let count):
+            if count < bytes.count { blocked(hasTaken: count > 0) }
+            return count
+        case .failed:
             hub.drop(self, .closed)
-            return false
+            return nil
         }
-        unsent = tls.takeOutput()
-        return true
+    }
+
+    private func blocked(hasTaken: Bool) {
+        let wasBlocked = blockedSince != nil
+        if hasTaken || !wasBlocked { blockedSince = hub.now }
+        guard !wasBlocked else { return }
+        updateInterest()
+        rearm()
+    }
+
+    private func unblocked() {
+        guard blockedSince != nil else { return }
+        blockedSince = nil
+        updateInterest()
     }
 }

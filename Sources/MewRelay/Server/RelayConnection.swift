@@ -37,8 +37,8 @@ final class RelayConnection {
     /// What did not make up a whole request or frame yet. Bounded by the largest of them.
     var unread: [UInt8] = []
     var reader = WebSocketReader(maxMessageBytes: RelayConnection.maxMessageBytes)
-    var queue: RelayQueue
-    /// What the socket has not taken: the rest of a frame that has begun to leave, or of TLS records.
+    let queue: FrameQueue<ConnectionNumber>
+    /// TLS records that the socket has not taken.
     var unsent: [UInt8] = []
     var unsentStart = 0
     /// Since when the socket takes nothing.
@@ -69,7 +69,7 @@ final class RelayConnection {
         self.tls = tls
         self.hub = hub
         source = SourceBudget.Source(socket.peer)
-        queue = RelayQueue(hub.limits, hub.backlog)
+        queue = FrameQueue(hub.limits.queue, hub.backlog)
         ping = PingClock(now: hub.now, random: hub.entropy.uint64())
         accepted = hub.now
     }
@@ -91,7 +91,7 @@ final class RelayConnection {
     }
 
     func updateInterest() {
-        let isWriting = unsentStart < unsent.count
+        let isWriting = blockedSince != nil
         if isReadingPaused {
             socket.wait(for: isWriting ? .writable : Self.neither)
         } else {
@@ -181,7 +181,7 @@ final class RelayConnection {
         if let timer { hub.loop.cancel(timer) }
         if let pauseTimer { hub.loop.cancel(pauseTimer) }
         (timer, pauseTimer) = (nil, nil)
-        queue.removeAll()
+        _ = queue.removeAll()
         socket.close(aborting: aborting)
     }
 }

@@ -21,7 +21,7 @@ final class RelayHub {
     var records: RecordShelf
 
     /// What waits in all of them.
-    let backlog = RelayBacklog()
+    let backlog = FrameBacklog()
     var connections: [ConnectionNumber: RelayConnection] = [:]
     var budget = SourceBudget()
     /// Those who have not proven a node ID, in the order they came.
@@ -33,10 +33,9 @@ final class RelayHub {
     private var toFlush: [RelayConnection] = []
     private var emptied: CheckedContinuation<Void, Never>?
 
-    /// Where connections read to and write from; what must stay is copied.
+    /// Where connections read to; what must stay is copied.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: RelayHub.scratchBytes, alignment: 64)
     let sealedScratch = UnsafeMutableRawBufferPointer.allocate(byteCount: RelayHub.sealedBytes, alignment: 64)
-    let outScratch = UnsafeMutableRawBufferPointer.allocate(byteCount: RelayHub.outBytes, alignment: 64)
 
     /// One read: some 90 full packets.
     static let readBytes = 128 << 10
@@ -44,8 +43,6 @@ final class RelayHub {
     static let sealedBytes = 64 << 10
     /// What is unread (less than one frame), and one read; with TLS also the record that was not whole before.
     static let scratchBytes = readBytes + 2 * (RelayFrame.maxBytes + 64)
-    /// More than the largest frame with its head.
-    static let outBytes = 128 << 10
     /// RFC 8446 §5.1.
     static let recordBytes = 16 << 10
     /// While so much waits for one receiver, it is not left until the end of the turn.
@@ -66,7 +63,7 @@ final class RelayHub {
     }
 
     deinit {
-        for memory in [scratch, sealedScratch, outScratch] { memory.deallocate() }
+        for memory in [scratch, sealedScratch] { memory.deallocate() }
     }
 
     var now: Instant { loop.now }
@@ -219,13 +216,14 @@ final class RelayHub {
             return true
         }
         if receiver.blockedSince != nil { receiver.expire() }
-        guard receiver.queue.hasRoom(from: sender.number, byteCount: byteCount) else {
+        let wireBytes = WebSocketWriter.byteCount(payloadBytes: byteCount)
+        guard receiver.queue.hasRoom(for: sender.number, byteCount: wireBytes) else {
             metrics.packetsQueueFull += packets
             return true
         }
-        let bytes = WebSocketWriter.frame(
-            .binary, UnsafeRawBufferPointer(frame), UnsafeRawBufferPointer(start: nil, count: 0))
-        receiver.queue.append(bytes, from: sender.number, packets: packets, now: now)
+        receiver.queue.append(of: sender.number, packets: packets, byteCount: wireBytes, now: now) {
+            WebSocketWriter.write(.binary, UnsafeRawBufferPointer(frame), to: $0)
+        }
         metrics.framesForwarded += 1
         metrics.packetsForwarded += packets
         metrics.bytesForwarded += byteCount - RelayFrame.datagramHeadBytes

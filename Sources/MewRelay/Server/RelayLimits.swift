@@ -23,6 +23,17 @@ package struct RelayLimits: Sendable {
     package var queuedBytes = 768 << 10
     /// Bytes that wait for all receivers together: what 5 Gbit/s bring in the time that packets may wait.
     package var queuedBytesInAll = 128 << 20
+    /// Pongs and the like that wait for one client: who asks for more than this without reading them is not served.
+    package var queuedAnswers = 256
+    /// The same for what is about others, who could make us say so much that no answer has room.
+    package var queuedHints = 64
+
+    var queue: FrameQueue<ConnectionNumber>.Limits {
+        .init(
+            packets: queuedPacketsPerPair, bytes: queuedBytes, bytesInAll: queuedBytesInAll, age: queueTime,
+            answers: queuedAnswers, hints: queuedHints)
+    }
+
     /// How long a client may take nothing of what waits for it before it counts as gone. The reference server gives 2 s to a
     /// frame; a phone's radio may sleep longer than that.
     package var stall: Duration = .seconds(10)

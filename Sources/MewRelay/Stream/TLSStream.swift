@@ -8,12 +8,16 @@ package actor TLSStream: TCPStream {
     private let engine: TLSEngine
     private var plaintext: [UInt8] = []
     private var taken = 0
+    /// What has come for `read(into:)` and is not decrypted yet.
+    private let sealed = SealedInput()
     private var isFlushing = false
     /// Who waits until what another has begun to write is written.
     private var flushers: [CheckedContinuation<Void, Never>] = []
 
     /// Read at once at most: one largest record.
     private static let blockBytes = 17 << 10
+    /// RFC 8446 §5.1.
+    private static let recordBytes = 16 << 10
 
     private init(_ socket: StreamSocket, trust: TLSTrust, host: String, on loop: EventLoop) throws(TLSFailure) {
         self.socket = socket
@@ -91,8 +95,40 @@ package actor TLSStream: TCPStream {
             try? await flush()
             throw .tls(error)
         }
-        try await flush()
+        try await flushReply()
         return true
+    }
+
+    package func read(into input: any StreamInput) async throws(StreamFailure) -> Bool {
+        if taken < plaintext.count {
+            input.append(Array(plaintext[taken...]))
+            (plaintext, taken) = ([], 0)
+            return true
+        }
+        var isEmpty = true
+        while isEmpty {
+            guard !engine.isEnded, try await fillSealed() else { return false }
+            let result = Result { () throws(TLSFailure) in
+                try engine.receive(sealed.bytes) { record in
+                    isEmpty = false
+                    input.append(record)
+                }
+            }
+            sealed.clear()
+            try await flushReply()
+            if case .failure(let failure) = result { throw .tls(failure) }
+        }
+        return true
+    }
+
+    package nonisolated var sharesLoop: Bool { true }
+
+    private func fillSealed() async throws(StreamFailure) -> Bool {
+        do throws(StreamError) {
+            return try await socket.read(into: sealed)
+        } catch {
+            throw StreamFailure(error)
+        }
     }
 
     private func decrypt(_ block: [UInt8]) throws(TLSFailure) {
@@ -112,6 +148,29 @@ package actor TLSStream: TCPStream {
             throw .tls(error)
         }
         try await flush()
+    }
+
+    /// What is sealed cannot be overtaken any more, so no more than one record's worth is at a time.
+    package func write(from output: any StreamOutput) async throws(StreamFailure) {
+        while try seal(output) { try await flush() }
+    }
+
+    /// False when there is nothing.
+    private func seal(_ output: any StreamOutput) throws(StreamFailure) -> Bool {
+        let bytes = output.next(atMost: Self.recordBytes)
+        do throws(TLSFailure) {
+            try engine.write(bytes)
+        } catch {
+            throw .tls(error)
+        }
+        output.left(bytes.count)
+        return !bytes.isEmpty
+    }
+
+    /// What reading made the library say to the peer. A reader does not wait for a writer that waits for the peer, which may
+    /// itself wait to be read: what is there leaves with what the writer writes.
+    private func flushReply() async throws(StreamFailure) {
+        if !isFlushing { try await flush() }
     }
 
     /// Writes what the engine has to say. Records leave in the order they were made: one task writes at a time, for all.
@@ -144,5 +203,25 @@ package actor TLSStream: TCPStream {
 
     package func exportKeyingMaterial(label: String, context: [UInt8], byteCount: Int) async -> [UInt8]? {
         engine.exportKeyingMaterial(label: label, context: context, byteCount: byteCount)
+    }
+}
+
+/// Ciphertext, in memory that is borrowed while it is read and decrypted.
+///
+/// `@unchecked Sendable`: touched on the loop of its stream only.
+private final class SealedInput: StreamInput, @unchecked Sendable {
+    private var pending = PooledBytes()
+
+    /// Four records with what is around them.
+    private static let room = 66 << 10
+
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(pending.bytes) }
+
+    func fill(_ read: (UnsafeMutableRawBufferPointer) -> Int) {
+        pending.append(atLeast: Self.room, read)
+    }
+
+    func clear() {
+        pending.removeFirst(pending.count)
     }
 }

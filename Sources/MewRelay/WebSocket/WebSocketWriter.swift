@@ -1,44 +1,55 @@
 /// The frames we write into a WebSocket (RFC 6455 §5.2): whole messages, not masked by a server, masked by a client.
 enum WebSocketWriter {
-    /// What stands before `payloadBytes` at most.
-    static let maxHeadBytes = 10
+    // MARK: - A server's frames
 
-    /// One frame with these payload parts, one after the other.
-    static func frame(
-        _ opcode: WebSocketReader.Opcode, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer
-    ) -> [UInt8] {
-        let count = first.count + second.count
-        let head = headBytes(count)
-        return [UInt8](unsafeUninitializedCapacity: head + count) { buffer, initialized in
-            let target = UnsafeMutableRawBufferPointer(buffer)
-            writeHead(opcode, count, target)
-            UnsafeMutableRawBufferPointer(rebasing: target[head...]).copyMemory(from: first)
-            UnsafeMutableRawBufferPointer(rebasing: target[(head + first.count)...]).copyMemory(from: second)
-            initialized = head + count
-        }
+    static func byteCount(payloadBytes: Int) -> Int { headBytes(payloadBytes) + payloadBytes }
+
+    /// Writes a whole frame to `target`, which has exactly the bytes that it needs.
+    static func write(
+        _ opcode: WebSocketReader.Opcode, _ payload: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer
+    ) {
+        writeHead(opcode, payload.count, target)
+        UnsafeMutableRawBufferPointer(rebasing: target[headBytes(payload.count)...]).copyMemory(from: payload)
     }
 
     static func frame(_ opcode: WebSocketReader.Opcode, _ payload: [UInt8]) -> [UInt8] {
-        payload.withUnsafeBytes { frame(opcode, $0, UnsafeRawBufferPointer(start: nil, count: 0)) }
-    }
-
-    /// A client's frame with the payload that `fill` writes.
-    static func masked(
-        _ opcode: WebSocketReader.Opcode, key: UInt32, payloadBytes: Int,
-        _ fill: (UnsafeMutableRawBufferPointer) -> Void
-    ) -> [UInt8] {
-        let head = headBytes(payloadBytes)
-        return [UInt8](unsafeUninitializedCapacity: head + 4 + payloadBytes) { buffer, initialized in
-            let target = UnsafeMutableRawBufferPointer(buffer)
-            writeHead(opcode, payloadBytes, target)
-            target[1] |= 0x80
-            target.storeBytes(of: key, toByteOffset: head, as: UInt32.self)
-            let payload = UnsafeMutableRawBufferPointer(rebasing: target[(head + 4)..<(head + 4 + payloadBytes)])
-            fill(payload)
-            WebSocketMask.apply(key, to: payload)
-            initialized = head + 4 + payloadBytes
+        array(byteCount(payloadBytes: payload.count)) { target in
+            payload.withUnsafeBytes { write(opcode, $0, to: target) }
         }
     }
+
+    // MARK: - A client's frames
+
+    static func maskedByteCount(payloadBytes: Int) -> Int { headBytes(payloadBytes) + 4 + payloadBytes }
+
+    /// Writes a frame to `target`, which has exactly the bytes that it needs, with the payload that `fill` writes.
+    static func writeMasked(
+        _ opcode: WebSocketReader.Opcode, key: UInt32, payloadBytes: Int, to target: UnsafeMutableRawBufferPointer,
+        _ fill: (UnsafeMutableRawBufferPointer) -> Void
+    ) {
+        let head = headBytes(payloadBytes)
+        writeHead(opcode, payloadBytes, target)
+        target[1] |= 0x80
+        target.storeBytes(of: key, toByteOffset: head, as: UInt32.self)
+        let payload = UnsafeMutableRawBufferPointer(rebasing: target[(head + 4)...])
+        fill(payload)
+        WebSocketMask.apply(key, to: payload)
+    }
+
+    static func masked(_ opcode: WebSocketReader.Opcode, key: UInt32, _ payload: [UInt8]) -> [UInt8] {
+        array(maskedByteCount(payloadBytes: payload.count)) { target in
+            writeMasked(opcode, key: key, payloadBytes: payload.count, to: target) { $0.copyBytes(from: payload) }
+        }
+    }
+
+    private static func array(_ count: Int, _ write: (UnsafeMutableRawBufferPointer) -> Void) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            write(UnsafeMutableRawBufferPointer(buffer))
+            initialized = count
+        }
+    }
+
+    // MARK: -
 
     /// RFC 6455 §5.5.1: a code, and a reason that says so to a person. At most 123 bytes of it.
     static func close(code: UInt16, reason: String) -> [UInt8] {

@@ -36,13 +36,16 @@ extension Command {
         read: Readers.integer("--bytes", in: 1...1_000_000_000_000))
 
     private static let benchServe = Command(
-        "bench serve", "listen for the other bench commands", options: [bind.spec, benchRelay.spec],
+        "bench serve", "listen for the other bench commands",
+        options: [bind.spec, benchRelay.spec, Common.relayTrust.spec],
         details: ["Listens with a key of its own, for measurements only, until it is ended."],
         examples: ["mew bench serve --bind 127.0.0.1:0"]
     ) { invocation async throws(CommandFailure) in
         let peer = try await BenchPeer.start(
             on: invocation.context.runtime.loop, listening: invocation[bind] ?? .loopback(port: 0))
-        if let url = invocation[benchRelay] { _ = try await BenchLeg.open(url, of: peer, invocation.context.runtime) }
+        if let url = invocation[benchRelay] {
+            _ = try await BenchLeg.open(url, of: peer, BenchCrowd.connector(invocation))
+        }
         let output = invocation.context.output
         let node = peer.endpoint.node
         for address in await peer.endpoint.localAddresses {
@@ -55,7 +58,7 @@ extension Command {
 
     private static let benchHandshakes = Command(
         "bench handshakes", "measure whole handshakes", positionals: [node.required, place.required],
-        options: [seconds.spec, inFlight.spec]
+        options: [seconds.spec, inFlight.spec, Common.relayTrust.spec]
     ) { invocation async throws(CommandFailure) in
         let (rate, times) = try await measurements(invocation).handshakes(
             for: .milliseconds(invocation[seconds] ?? 5_000), inFlight: invocation[inFlight] ?? 1)
@@ -65,7 +68,7 @@ extension Command {
 
     private static let benchEcho = Command(
         "bench echo", "measure round trips of 64 bytes on one stream",
-        positionals: [node.required, place.required], options: [count.spec]
+        positionals: [node.required, place.required], options: [count.spec, Common.relayTrust.spec]
     ) { invocation async throws(CommandFailure) in
         let times = try await measurements(invocation).echo(count: invocation[count] ?? 20_000)
         report(invocation, ["p50_us": .number(times.median), "p99_us": .number(times.ninetyNine)])
@@ -74,7 +77,7 @@ extension Command {
 
     private static let benchReceive = Command(
         "bench receive", "measure how fast one stream arrives", positionals: [node.required, place.required],
-        options: [bytes.spec]
+        options: [bytes.spec, Common.relayTrust.spec]
     ) { invocation async throws(CommandFailure) in
         let byteCount = invocation[bytes] ?? 1_000_000_000
         let time = try await measurements(invocation).receive(UInt64(byteCount))
@@ -108,11 +111,12 @@ extension Command {
 
     private static let benchCrowd = Command(
         "bench crowd", "hold idle clients on a relay until ended", positionals: [url.required],
-        options: [connections.spec],
+        options: [connections.spec, Common.relayTrust.spec],
         details: ["Each has a key of its own and says nothing but what the relay's protocol asks for."]
     ) { invocation async throws(CommandFailure) in
         let crowd = try await BenchCrowd.open(
-            invocation[connections] ?? 1_000, on: try invocation.required(url), invocation.context.runtime)
+            invocation[connections] ?? 1_000, on: try invocation.required(url), BenchCrowd.connector(invocation),
+            invocation.context.runtime.loop)
         let output = invocation.context.output
         output.json(["event": "ready", "connections": .integer(Int64(crowd.legs.count))])
         output.line("\(crowd.legs.count) clients are on the relay; end with Ctrl-C.")
@@ -137,7 +141,8 @@ extension Command {
         let route: Route =
             switch try invocation.required(place) {
             case .address(let address): .direct(address)
-            case .relay(let url): await (try BenchLeg.open(url, of: peer, runtime)).route(to: node)
+            case .relay(let url):
+                await (try BenchLeg.open(url, of: peer, BenchCrowd.connector(invocation))).route(to: node)
             }
         return BenchMeasurements(peer: peer, node: node, route: route)
     }

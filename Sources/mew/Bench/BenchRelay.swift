@@ -26,10 +26,12 @@ struct BenchLeg: Sendable {
     static let limit: Duration = .seconds(10)
 
     /// Returns when the relay forwards for the peer.
-    static func open(_ url: RelayURL, of peer: BenchPeer, _ runtime: Runtime) async throws(CommandFailure) -> BenchLeg {
-        let leg = BenchCrowd.leg(url, peer.secret, BenchCrowd.connector(runtime), runtime.loop)
+    static func open(
+        _ url: RelayURL, of peer: BenchPeer, _ connector: NetworkRelayConnector
+    ) async throws(CommandFailure) -> BenchLeg {
+        let leg = BenchCrowd.leg(url, peer.secret, connector, peer.loop)
         let carrier = await peer.endpoint.attach(RelayCarrier(leg))
-        try await BenchCrowd.connect([leg], on: runtime.loop)
+        try await BenchCrowd.connect([leg], on: peer.loop)
         return BenchLeg(leg: leg, carrier: carrier)
     }
 
@@ -45,21 +47,26 @@ struct BenchCrowd: Sendable {
     /// A relay lets no more strangers in at once from one network.
     private static let atOnce = 32
 
-    static func open(_ count: Int, on url: RelayURL, _ runtime: Runtime) async throws(CommandFailure) -> BenchCrowd {
-        let connector = connector(runtime)
+    static func open(
+        _ count: Int, on url: RelayURL, _ connector: NetworkRelayConnector, _ loop: EventLoop
+    ) async throws(CommandFailure) -> BenchCrowd {
         var legs: [RelayLeg] = []
         while legs.count < count {
             let more = (0..<min(atOnce, count - legs.count)).map { _ in
-                leg(url, .generate(entropy: SystemEntropy()), connector, runtime.loop)
+                leg(url, .generate(entropy: SystemEntropy()), connector, loop)
             }
-            try await connect(more, on: runtime.loop)
+            try await connect(more, on: loop)
             legs += more
         }
         return BenchCrowd(legs: legs)
     }
 
-    static func connector(_ runtime: Runtime) -> NetworkRelayConnector {
-        NetworkRelayConnector(on: runtime.loop)
+    /// Believes whom `--relay-trust` names.
+    static func connector(_ invocation: Invocation) throws(CommandFailure) -> NetworkRelayConnector {
+        let trust = try invocation[Common.relayTrust].map { path throws(CommandFailure) in
+            try RelayUse.trust(path)
+        }
+        return NetworkRelayConnector(on: invocation.context.runtime.loop, trust: trust)
     }
 
     static func leg(

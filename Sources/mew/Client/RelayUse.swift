@@ -47,7 +47,7 @@ struct RelayUse: Sendable {
         }
     }
 
-    private static func trust(_ path: String) throws(CommandFailure) -> TLSTrust {
+    static func trust(_ path: String) throws(CommandFailure) -> TLSTrust {
         do throws(TLSFailure) {
             return try TLSTrust(authoritiesFile: path)
         } catch {
