@@ -30,7 +30,7 @@ struct Flooding {
         let first = await leg.status.phase
         let count = Count()
         let carrier = RelayCarrier(leg)
-        carrier.onReceive = { packet, _ in count.bytes += packet.count }
+        carrier.onReceive = { packets, _, _ in count.bytes += packets.count }
         report(["event": "ready", "node_id": .string(leg.settings.secret.node.hex)])
         let end = loop.now.advanced(by: duration)
         while loop.now < end, await leg.status.phase == first {
