@@ -43,17 +43,19 @@ struct DatagramFrameTests {
         #expect(packets(head + [1]) == 1)
     }
 
-    @Test("a client cuts a batch into its packets, the last one may be shorter")
+    @Test(
+        "a client hands a batch over as it lies, with the size of its packets, which is never none nor more than there is"
+    )
     func batches() throws {
-        func pieces(_ size: UInt16?) throws -> [[UInt8]] {
+        for (size, expected) in [(5, 5), (12, 12), (13, 12), (0, 12), (nil, 12)] as [(UInt16?, Int)] {
             let bytes = RelayFrame.relayToClient(
                 RelayDatagrams(peer: try key(2).node, segmentSize: size, contents: hello[...])
             ).encoded
-            var pieces: [[UInt8]] = []
-            bytes.withUnsafeBytes { DeliveredPackets($0)?.forEach { pieces.append(Array($0)) } }
-            return pieces
+            try bytes.withUnsafeBytes { frame in
+                let packets = try #require(DeliveredPackets(frame))
+                #expect(packets.segmentSize == expected, "\(String(describing: size))")
+                #expect(Array(packets.contents) == hello)
+            }
         }
-        #expect(try pieces(5) == [Array(hello[..<5]), Array(hello[5..<10]), Array(hello[10...])])
-        for size in [12, 13, 0, nil] as [UInt16?] { #expect(try pieces(size) == [hello]) }
     }
 }
