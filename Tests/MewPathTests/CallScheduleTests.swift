@@ -53,6 +53,22 @@ struct CallScheduleTests {
         #expect(schedule.deadline == .distantFuture)
     }
 
+    @Test("a listener that has moved and is heard by another way goes on telling where it is, until that is answered")
+    func newsAfterAll() {
+        var schedule = CallSchedule()
+        let first = schedule.moved(isLost: true, now: Self.at(0))
+        #expect(first && schedule.isUnheard)
+        schedule.heard()
+        #expect(schedule.isCalling && !schedule.isUnheard)
+        let second = schedule.look(Self.calm, now: Self.at(250))
+        #expect(second)
+        schedule.answered(now: Self.at(300))
+        #expect(schedule.isQuiet)
+        _ = schedule.look(Self.silent(since: 1_000), now: Self.at(1_500))
+        schedule.heard()
+        #expect(schedule.isQuiet)
+    }
+
     @Test("an answer to a call that the peer is not heard gives it 1.5 s to move, then it is called again")
     func answered() {
         var schedule = CallSchedule()

@@ -33,7 +33,7 @@ package struct CallSchedule: Sendable, Hashable {
     }
 
     private enum Reason: Hashable {
-        /// Only a packet of the peer ends it.
+        /// Only a packet of the peer ends it; news are told until they are answered all the same.
         case unheard
         /// The peer hears us still, as far as we know: its answer is enough.
         case moved
@@ -41,6 +41,8 @@ package struct CallSchedule: Sendable, Hashable {
 
     private var state = State.quiet
     private var lastCall: Instant?
+    /// Our addresses or relays are others, and the peer has not answered since.
+    private var hasNews = false
 
     /// A process that the machine does not let run for so long is not silent.
     static let shortestPatience: Duration = .milliseconds(500)
@@ -110,6 +112,9 @@ package struct CallSchedule: Sendable, Hashable {
     package mutating func heard() {
         switch state {
         case .quiet, .calling(.moved, _, _): break
+        // It may have found us by itself, and still looks for us where we were.
+        case .calling(.unheard, let attempt, let next) where hasNews:
+            state = .calling(.moved, attempt: attempt, next: next)
         case .waiting, .calling(.unheard, _, _): state = .quiet
         }
     }
@@ -120,8 +125,11 @@ package struct CallSchedule: Sendable, Hashable {
         case .quiet, .waiting: break
         // An answer to the call before: the latest news have still to be told.
         case .calling(.moved, attempt: 0, _): break
-        case .calling(.moved, _, _): state = .quiet
+        case .calling(.moved, _, _):
+            hasNews = false
+            state = .quiet
         case .calling(.unheard, let attempt, _):
+            if attempt > 0 { hasNews = false }
             state = .calling(.unheard, attempt: attempt, next: now.advanced(by: Self.pauseAfterAnswer))
         }
     }
@@ -130,6 +138,7 @@ package struct CallSchedule: Sendable, Hashable {
     ///
     /// - Parameter isLost: the way on which we heard the peer leads to us no more.
     package mutating func moved(isLost: Bool, now: Instant) -> Bool {
+        hasNews = true
         if case .calling(.unheard, _, _) = state { return begin(.unheard, now) }
         return begin(isLost ? .unheard : .moved, now)
     }
