@@ -37,7 +37,7 @@ package struct PeerCredentials: Hashable, Sendable {
 /// to watch the socket once somebody waits, and told to stop when it reports what nobody waits for: most waits follow one
 /// another, and each change costs as much as a read.
 package actor StreamSocket {
-    private struct Writer {
+    struct Writer {
         let number: UInt64
         let bytes: [UInt8]
         var sent = 0
@@ -49,26 +49,22 @@ package actor StreamSocket {
     /// Nil when it is no Unix socket.
     package nonisolated let peer: PeerCredentials?
 
-    private let loop: EventLoop
-    private var descriptor: Int32
+    let loop: EventLoop
+    var descriptor: Int32
     private var watch: DescriptorWatch?
     private var interest: Readiness = []
-    private var buffer = LineBuffer()
-    private var isAtEnd = false
+    var buffer = LineBuffer()
+    var isAtEnd = false
     /// Why it cannot be waited for any more.
-    private var failure: StreamError?
-    private var reader: CheckedContinuation<Void, Never>?
-    private var writers: [Writer] = []
+    var failure: StreamError?
+    var reader: CheckedContinuation<Void, Never>?
+    var writers: [Writer] = []
     /// Who writes an output, while the kernel takes nothing.
-    private var pourer: CheckedContinuation<Void, Never>?
-    private var writerNumber: UInt64 = 0
-    private var finishes = false
+    var pourer: CheckedContinuation<Void, Never>?
+    var writerNumber: UInt64 = 0
+    var finishes = false
     /// Nil for a Unix socket, whose reader is on this machine.
-    private var unsent: UnsentBound?
-
-    /// Read at once at most: by a reader of lines, and by one of bytes.
-    private static let blockBytes = 16 << 10
-    private static let largestBlockBytes = 64 << 10
+    var unsent: UnsentBound?
 
     /// - Parameter descriptor: connected and non-blocking; nobody else closes it.
     init(owning descriptor: Int32, on loop: EventLoop) {
@@ -95,222 +91,6 @@ package actor StreamSocket {
         var (one, other): (Int32, Int32) = (-1, -1)
         try check(csys_unix_pair(&one, &other), "making a pair of sockets")
         return (StreamSocket(owning: one, on: loop), StreamSocket(owning: other, on: loop))
-    }
-
-    // MARK: - Reading
-
-    /// The next bytes, at most `maxBytes`; nil at the end.
-    package func read(maxBytes: Int) async throws(StreamError) -> [UInt8]? {
-        precondition(maxBytes > 0, "reading nothing looks like an end")
-        guard buffer.isEmpty else { return buffer.take(maxBytes: maxBytes) }
-        while true {
-            guard try isGoingOn() else { return nil }
-            var count: Int64 = 0
-            let block = [UInt8](unsafeUninitializedCapacity: min(maxBytes, Self.largestBlockBytes)) { target, length in
-                count = csys_stream_read(descriptor, target.baseAddress, target.count)
-                length = max(0, Int(count))
-            }
-            if count > 0 { return block }
-            if count == 0 {
-                isAtEnd = true
-            } else if count == -Int64(EAGAIN) {
-                await readable()
-            } else {
-                throw .system(SystemError(errno: Int32(-count), doing: "reading from a socket"))
-            }
-        }
-    }
-
-    /// Reads once into `input`, waiting until there is something; false at the end. Between two reads other descriptors of
-    /// the loop have their turn, and what the bytes lead to leaves. Not to be mixed with `readLine`.
-    package func read(into input: any StreamInput) async throws(StreamError) -> Bool {
-        while true {
-            guard try isGoingOn() else { return false }
-            await readable()
-            guard try isGoingOn() else { return false }
-            var count: Int64 = 0
-            input.fill { room in
-                count = csys_stream_read(descriptor, room.baseAddress, room.count)
-                return max(0, Int(count))
-            }
-            if count > 0 { return true }
-            if count == 0 {
-                isAtEnd = true
-            } else if count != -Int64(EAGAIN) {
-                throw .system(SystemError(errno: Int32(-count), doing: "reading from a socket"))
-            }
-        }
-    }
-
-    /// False at the end; throws when nothing more can be read for another reason.
-    private func isGoingOn() throws(StreamError) -> Bool {
-        guard descriptor >= 0 else { throw .closed }
-        guard !isAtEnd else { return false }
-        if let failure { throw failure }
-        guard !Task.isCancelled else { throw .cancelled }
-        return true
-    }
-
-    /// The next line without its line feed; nil at the end. What stands after the last line feed is a line too.
-    package func readLine(maxBytes: Int) async throws(StreamError) -> [UInt8]? {
-        while true {
-            switch buffer.line(maxBytes: maxBytes) {
-            case .line(let line): return line
-            case .tooLong: throw .lineTooLong(maxBytes: maxBytes)
-            case .needMore: break
-            }
-            guard try await fill() else { return buffer.isEmpty ? nil : buffer.take(maxBytes: maxBytes) }
-        }
-    }
-
-    /// Reads one block, waiting for it; false at the end.
-    private func fill() async throws(StreamError) -> Bool {
-        while true {
-            guard try isGoingOn() else { return false }
-            let filled = try buffer.fill(Self.blockBytes, doing: "reading from a socket") {
-                csys_stream_read(descriptor, $0, $1)
-            }
-            switch filled {
-            case .nothing: await readable()
-            case .bytes: return true
-            case .end: isAtEnd = true
-            }
-        }
-    }
-
-    /// Returns when it is worth trying again: readable, closed or cancelled.
-    private func readable() async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                precondition(reader == nil, "a stream has one reader at a time")
-                guard descriptor >= 0, !Task.isCancelled else { return continuation.resume() }
-                reader = continuation
-                updateWatch()
-            }
-        } onCancel: {
-            loop.perform { self.assumeIsolated { $0.wakeReader() } }
-        }
-    }
-
-    private func wakeReader() {
-        let waiting = reader
-        reader = nil
-        waiting?.resume()
-    }
-
-    // MARK: - Writing
-
-    /// Returns when the kernel has taken all of it. A task that is cancelled stops waiting; its bytes still leave whole if
-    /// the first of them has.
-    package func write(_ bytes: [UInt8]) async throws(StreamError) {
-        guard !bytes.isEmpty else { return }
-        writerNumber += 1
-        let number = writerNumber
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, StreamError>, Never>) in
-                guard descriptor >= 0, !finishes else { return continuation.resume(returning: .failure(.closed)) }
-                if let failure { return continuation.resume(returning: .failure(failure)) }
-                guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
-                writers.append(Writer(number: number, bytes: bytes, continuation: continuation))
-                if writers.count == 1 { pump() }
-            }
-        } onCancel: {
-            loop.perform { self.assumeIsolated { $0.cancelWriter(number) } }
-        }
-        try result.get()
-    }
-
-    private func cancelWriter(_ number: UInt64) {
-        guard let index = writers.firstIndex(where: { $0.number == number }) else { return }
-        let waiting = writers[index].continuation
-        writers[index].continuation = nil
-        if writers[index].sent == 0 { writers.remove(at: index) }
-        waiting?.resume(returning: .failure(.cancelled))
-        settleWriters()
-    }
-
-    private func pump() {
-        while let writer = writers.first {
-            let left = writer.bytes.count - writer.sent
-            let count = writer.bytes.withUnsafeBytes { hand($0[writer.sent...]) }
-            if count < left { unsent?.reached(descriptor, now: loop.now) }
-            if count == -Int64(EAGAIN) { break }
-            guard count >= 0 else {
-                return failWriters(.system(SystemError(errno: Int32(-count), doing: "writing to a socket")))
-            }
-            writers[0].sent += Int(count)
-            guard writers[0].sent == writer.bytes.count else { continue }
-            writers.removeFirst()
-            writer.continuation?.resume(returning: .success(()))
-        }
-        settleWriters()
-    }
-
-    /// What the kernel took, or minus an errno value.
-    private func hand(_ bytes: Slice<UnsafeRawBufferPointer>) -> Int64 {
-        let bytes = UnsafeRawBufferPointer(rebasing: bytes)
-        let offered = min(bytes.count, unsent?.room(descriptor) ?? .max)
-        return offered > 0 ? csys_stream_write(descriptor, bytes.baseAddress, offered) : -Int64(EAGAIN)
-    }
-
-    /// Writes what `output` has, as the kernel takes it, and returns when it has no more. What was offered and not taken when
-    /// this throws has not left. One output at a time, and no other writer beside it.
-    package func write(from output: any StreamOutput) async throws(StreamError) {
-        while true {
-            guard descriptor >= 0, !finishes else { throw .closed }
-            if let failure { throw failure }
-            guard !Task.isCancelled else { throw .cancelled }
-            if writers.isEmpty {
-                let bytes = output.next(atMost: .max)
-                if bytes.isEmpty { return }
-                let count = hand(bytes[...])
-                if count > 0 { output.left(Int(count)) }
-                if count == Int64(bytes.count) { continue }
-                unsent?.reached(descriptor, now: loop.now)
-                guard count >= 0 || count == -Int64(EAGAIN) else {
-                    throw .system(SystemError(errno: Int32(-count), doing: "writing to a socket"))
-                }
-            }
-            await writable()
-        }
-    }
-
-    private func writable() async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                precondition(pourer == nil, "a stream has one output at a time")
-                guard descriptor >= 0, failure == nil, !Task.isCancelled else { return continuation.resume() }
-                pourer = continuation
-                updateWatch()
-            }
-        } onCancel: {
-            loop.perform { self.assumeIsolated { $0.wakePourer() } }
-        }
-    }
-
-    private func wakePourer() {
-        let waiting = pourer
-        pourer = nil
-        waiting?.resume()
-    }
-
-    private func settleWriters() {
-        if writers.isEmpty, finishes, descriptor >= 0 { csys_stream_finish(descriptor) }
-        updateWatch()
-    }
-
-    private func failWriters(_ error: StreamError) {
-        let failed = writers
-        writers = []
-        for writer in failed { writer.continuation?.resume(returning: .failure(error)) }
-        settleWriters()
-    }
-
-    /// Writes what the kernel takes now; nothing while others write. For a goodbye that nobody waits for.
-    package func writeAtOnce(_ bytes: [UInt8]) {
-        guard descriptor >= 0, failure == nil, writers.isEmpty, !finishes else { return }
-        // Whether it was all of it is of no interest to whoever closes now.
-        _ = bytes.withUnsafeBytes { csys_stream_write(descriptor, $0.baseAddress, $0.count) }
     }
 
     // MARK: - Ending
@@ -343,7 +123,7 @@ package actor StreamSocket {
     }
 
     /// Asks for what is waited for and is not asked for yet.
-    private func updateWatch() {
+    func updateWatch() {
         let wanted = interest.union(wanted)
         guard wanted != interest, descriptor >= 0 else { return }
         interest = wanted
