@@ -6,8 +6,8 @@ import MewTestSupport
 import MewWire
 import Testing
 
-/// A dialler comes under a key that is thrown away; a relay with a list wants to know whose it is (DESIGN §7).
-@Suite("Diallers at a relay that serves only those on its list", .timeLimit(.minutes(1)))
+/// A dialler comes under a key that is thrown away; a relay with rules about nodes wants to know whose it is (DESIGN §7).
+@Suite("Diallers at a relay with rules about nodes", .timeLimit(.minutes(1)))
 struct RelayGuestTests {
     /// A leg under the throw-away key 10 + `number`, of the node with key `node`.
     private static func leg(
@@ -21,12 +21,14 @@ struct RelayGuestTests {
     }
 
     private static func stages(
-        serving list: [UInt8]?,
+        serving list: [UInt8]? = nil, not denied: [UInt8] = [],
         _ body: (RelayStage, @escaping (UInt8, UInt8) async throws -> RelayLeg) async throws -> Void
     ) async throws {
-        let allowed = try list.map { Set(try $0.map { try key($0).node }) }
+        var rules = AccessRules.everyone
+        rules.allowed = try list.map { Set(try $0.map { try key($0).node }) }
+        rules.denied = Set(try denied.map { try key($0).node })
         for certificate in [nil, try TestCertificate(for: "127.0.0.1")] {
-            try await RelayStage.run(certificate: certificate, { $0.rules.allowed = allowed }) { stage in
+            try await RelayStage.run(certificate: certificate, { $0.rules = rules }) { stage in
                 let url = try RelayURL("\(certificate == nil ? "http" : "https")://\(stage.address)/")
                 let connector = NetworkRelayConnector(on: stage.loop, trust: stage.trust)
                 try await body(stage) { try await Self.leg(connector, url, stage.loop, number: $0, of: $1) }
@@ -40,8 +42,6 @@ struct RelayGuestTests {
             let (watch, prompt) = (try await leg(1, 1), try await leg(2, 1))
             #expect(await watch.connected())
             #expect(await prompt.connected())
-            let needs = await watch.needsAccount
-            #expect(needs)
             let daemon = try await RelayPeer.join(stage, secret: key(3))
             for guest: UInt8 in [11, 12] { try await daemon.send([guest], to: key(guest).node) }
             try await daemon.send(.ping(1))
@@ -52,7 +52,7 @@ struct RelayGuestTests {
                 let status = await leg.status
                 #expect(!status.isSuperseded)
             }
-            #expect(metrics.denied == 2, "each was a stranger first")
+            #expect(metrics.denied == 0, "the relay asks before it refuses")
             let node = try key(1).node
             let joined = stage.log["client_joined"].filter { $0.fields["account"] == .text(node.z32) }
             #expect(joined.count == 2, "the operator can tell whose they are")
@@ -67,10 +67,7 @@ struct RelayGuestTests {
         try await Self.stages(serving: [1, 3]) { stage, leg in
             let stranger = try await leg(1, 2)
             var status = await stranger.status
-            // The first refusal is the stranger's, the second one the node's.
-            while await stage.server.metrics.denied < 2 || status.problem == nil {
-                status = await stranger.changed(from: status)
-            }
+            while status.problem == nil { status = await stranger.changed(from: status) }
             #expect(status.problem == "the relay does not admit us: not authorized")
             #expect(!status.isConnected)
             await stranger.close()
@@ -79,12 +76,13 @@ struct RelayGuestTests {
 
     @Test("a relay for everybody does not learn whose the dialler is")
     func open() async throws {
-        try await Self.stages(serving: nil) { stage, leg in
+        try await Self.stages { stage, leg in
             let guest = try await leg(1, 1)
             #expect(await guest.connected())
             let needs = await guest.needsAccount
             #expect(!needs)
             #expect(await stage.server.metrics.denied == 0)
+            #expect(stage.log["client_joined"].allSatisfy { $0.fields["account"] == nil })
             await guest.close()
         }
     }
@@ -102,6 +100,51 @@ struct RelayGuestTests {
             while status.isConnected { status = await guest.changed(from: status) }
             #expect(await stage.server.metrics.nodes == 0)
             await guest.close()
+        }
+    }
+
+    @Test("a denied node is denied as a guest as well, and others are served")
+    func denied() async throws {
+        try await Self.stages(not: [2]) { stage, leg in
+            let (denied, other) = (try await leg(1, 2), try await leg(2, 1))
+            #expect(await other.connected())
+            var status = await denied.status
+            while status.problem == nil { status = await denied.changed(from: status) }
+            #expect(status.problem == "the relay does not admit us: not authorized")
+            #expect(await stage.server.metrics.nodes == 1)
+            for leg in [denied, other] { await leg.close() }
+        }
+    }
+
+    @Test("a rule about a node that comes later ends its guests, and others come again and say whose they are")
+    func deniedLater() async throws {
+        try await Self.stages { stage, leg in
+            let (denied, other) = (try await leg(1, 2), try await leg(2, 1))
+            for leg in [denied, other] { #expect(await leg.connected()) }
+            var (seen, others) = (await denied.status, await other.status)
+            var rules = AccessRules.everyone
+            rules.denied = [try key(2).node]
+            await stage.server.replace(rules: rules)
+            while seen.problem?.contains("does not admit us") != true { seen = await denied.changed(from: seen) }
+            #expect(!seen.isConnected)
+            let node = try key(1).node
+            while !stage.log["client_joined"].contains(where: { $0.fields["account"] == .text(node.z32) }) {
+                others = await other.changed(from: others)
+            }
+            #expect(await other.connected())
+            for leg in [denied, other] { await leg.close() }
+        }
+    }
+
+    @Test("who says that it is a guest has to say whose; who makes up a key and says nothing is unknown, and served")
+    func silent() async throws {
+        try await Self.stages(not: [2]) { stage, _ in
+            let guest = try await RelayPeer.open(stage, secret: key(11), [(RelayNodeProof.guestFieldName, "1")])
+            guard case .serverChallenge(let challenge) = try await guest.next() else { throw RelayPeer.Ended() }
+            try await guest.send(.clientAuth(RelayClientAuth(answering: challenge, secret: key(11))))
+            #expect(try await guest.next() == .serverDeniesAuth(reason: "not authorized"))
+            let unknown = try await RelayPeer.join(stage, secret: key(12))
+            for peer in [guest, unknown] { await peer.close() }
         }
     }
 

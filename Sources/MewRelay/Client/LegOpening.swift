@@ -8,8 +8,8 @@ struct LegOpening: Sendable {
     let stream: any TCPStream
     let settings: RelayLeg.Settings
     let entropy: any Entropy
-    /// The node key, for a relay that has refused a guest.
-    let account: SecretKey?
+    /// The relay has refused a guest.
+    let showsAccount: Bool
 
     struct Admitted: Sendable {
         let framing: LegFraming
@@ -39,9 +39,10 @@ struct LegOpening: Sendable {
     private func upgrade() async throws(LegEnd) -> Upgraded {
         let upgrade = LegUpgrade(entropy: entropy)
         // The proof of an account needs the challenge.
-        let proof = account == nil ? await keyingMaterialProof() : nil
+        let proof = showsAccount ? nil : await keyingMaterialProof()
         let request = upgrade.request(
-            to: settings.url, token: settings.token, proof: proof, offersAccount: account != nil)
+            to: settings.url, token: settings.token, proof: proof, isGuest: settings.account != nil,
+            offersAccount: showsAccount)
         try await write(request.encoded)
         var received: [UInt8] = []
         while true {
@@ -79,7 +80,9 @@ struct LegOpening: Sendable {
     // MARK: Proof
 
     private func handshake(takesAccount: Bool) async -> RelayClientHandshake {
-        guard let account else { return RelayClientHandshake(secret: settings.secret) }
+        guard let account = settings.account, takesAccount || showsAccount else {
+            return RelayClientHandshake(secret: settings.secret)
+        }
         // A relay of others knows nodes by the key they come under, and by nothing else.
         guard takesAccount else { return RelayClientHandshake(secret: account) }
         let material = await stream.exportKeyingMaterial(

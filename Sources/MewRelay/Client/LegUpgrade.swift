@@ -15,9 +15,11 @@ struct LegUpgrade {
     /// - Parameters:
     ///   - token: shown as bearer to relays that want one.
     ///   - proof: over TLS, saves the challenge.
+    ///   - isGuest: says that the key we come under is thrown away.
     ///   - offersAccount: asks whether the relay takes a proof of our node key besides.
     func request(
-        to url: RelayURL, token: String?, proof: RelayKeyingMaterialProof?, offersAccount: Bool = false
+        to url: RelayURL, token: String?, proof: RelayKeyingMaterialProof?, isGuest: Bool = false,
+        offersAccount: Bool = false
     ) -> HTTPRequest {
         var fields: HTTPFields = [
             "host": url.authority, "upgrade": "websocket", "connection": "Upgrade", "sec-websocket-key": key,
@@ -25,6 +27,7 @@ struct LegUpgrade {
             "sec-websocket-protocol": RelayVersion.preferred.map(\.rawValue).joined(separator: ", "),
         ]
         if url.key != nil { fields.append(RelayKeyProof.fieldName, "1") }
+        if isGuest { fields.append(RelayNodeProof.guestFieldName, "1") }
         if offersAccount { fields.append(RelayNodeProof.fieldName, "1") }
         if let token { fields.append("authorization", "Bearer \(token)") }
         if let proof { fields.append(RelayKeyingMaterialProof.fieldName, proof.fieldValue) }

@@ -34,8 +34,7 @@ extension RelayLeg {
     }
 
     private func serve(_ stream: any TCPStream) async -> LegEnd {
-        let opening = LegOpening(
-            stream: stream, settings: settings, entropy: entropy, account: showsAccount ? settings.account : nil)
+        let opening = LegOpening(stream: stream, settings: settings, entropy: entropy, showsAccount: showsAccount)
         let admitted: LegOpening.Admitted
         switch await opening.admitted(within: Self.admissionLimit, on: loop) {
         case .success(let done): admitted = done

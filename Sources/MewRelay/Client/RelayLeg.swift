@@ -13,8 +13,9 @@ package actor RelayLeg {
         package let url: RelayURL
         /// The key the relay knows us by. A listener's own; for dialling one that is thrown away (DESIGN §7).
         package let secret: SecretKey
-        /// The node's key, when `secret` is one that is thrown away: shown to a relay that refuses strangers. Ours take it as a
-        /// proof beside `secret`; at a relay of others the leg is known by it, and takes turns with others of its node.
+        /// The node's key, when `secret` is one that is thrown away: shown to a relay that asks whose guest we are, or refuses
+        /// strangers. Ours take it as a proof beside `secret`; at a relay of others the leg is known by it, and takes turns
+        /// with others of its node.
         package var account: SecretKey?
         /// The relay is known to refuse strangers.
         package var showsAccount = false

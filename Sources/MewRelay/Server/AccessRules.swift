@@ -12,6 +12,9 @@ package struct AccessRules: Sendable {
 
     package static let everyone = AccessRules()
 
+    /// What is asked about guests is whose they are.
+    package var concernNodes: Bool { allowed != nil || !denied.isEmpty }
+
     /// Everyone may who is not denied.
     package var areOpen: Bool { allowed == nil && tokens.isEmpty }
 

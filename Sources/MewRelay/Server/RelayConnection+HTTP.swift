@@ -31,6 +31,8 @@ extension RelayConnection {
             hub.drop(self, .violation(reason))
         case .accepted(var upgrade):
             proveKey(&upgrade)
+            isGuest = upgrade.isGuest
+            if upgrade.offersAccount || isGuest && hub.rules.concernNodes { upgrade.askForAccount() }
             version = upgrade.version
             token = upgrade.token
             send(upgrade.response.encoded)

@@ -180,9 +180,8 @@ extension RelayConnection {
         case .send(let frame):
             answer(frame)
         case .proven(let node, let account):
-            // By the rules of now: they may have changed since the upgrade.
-            guard hub.rules.allow(account ?? node, token: token) else { return deny("not authorized") }
             self.account = account
+            guard isAllowed(as: node) else { return deny("not authorized") }
             hub.admit(self, as: node)
         case .deny(let reason):
             deny(reason)

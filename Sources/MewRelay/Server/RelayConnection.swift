@@ -32,7 +32,9 @@ final class RelayConnection {
     var isStranger = true
     /// What it has shown; the rules may change.
     var token: String?
-    /// The node whose guest it is.
+    /// It says that its key is one that is thrown away.
+    var isGuest = false
+    /// The node whose guest it is, when it has proved that.
     var account: NodeID?
     /// What did not make up a whole request or frame yet. Bounded by the largest of them.
     var unread: [UInt8] = []
@@ -76,6 +78,12 @@ final class RelayConnection {
 
     var node: NodeID? {
         if case .serving(let node) = stage { node } else { nil }
+    }
+
+    /// Whether it may be here as `node`, by the rules of now: they may have changed since it came.
+    func isAllowed(as node: NodeID) -> Bool {
+        guard !isGuest || account != nil || !hub.rules.concernNodes else { return false }
+        return hub.rules.allow(account ?? node, token: token)
     }
 
     func start() throws(SystemError) {

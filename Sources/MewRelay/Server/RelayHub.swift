@@ -300,9 +300,8 @@ extension RelayHub {
     func replace(rules: AccessRules) {
         self.rules = rules
         for connection in Array(connections.values) {
-            guard let node = connection.node,
-                !rules.allow(connection.account ?? node, token: connection.token)
-            else { continue }
+            // A guest comes again and shows whose it is, if it was not asked before.
+            guard let node = connection.node, !connection.isAllowed(as: node) else { continue }
             metrics.denied += 1
             connection.end(code: 1008, "not authorized any more", .denied("not authorized any more"))
         }

@@ -5,11 +5,16 @@ internal import MewWire
 struct RelayUpgrade {
     let version: RelayVersion
     let token: String?
-    let proof: RelayKeyingMaterialProof?
+    /// Of the key it comes under; nil when the challenge decides.
+    var proof: RelayKeyingMaterialProof?
     /// To be written before the first frame.
     var response: HTTPResponse
     /// `Sec-WebSocket-Key`, when the client wants the relay's key proved.
     let proofWanted: String?
+    /// The client says that its key is one that is thrown away.
+    let isGuest: Bool
+    /// The client wants to prove its node key.
+    let offersAccount: Bool
 
     enum Outcome {
         case accepted(RelayUpgrade)
@@ -41,12 +46,12 @@ struct RelayUpgrade {
             proof = RelayKeyingMaterialProof(fieldValue: value)
             guard proof != nil else { return .hangUp(reason: "a proof of keying material that is none") }
         }
-        var response = response(key: key, version)
-        if request.fields[RelayNodeProof.fieldName] == "1" { response = response.with(RelayNodeProof.fieldName, "1") }
         return .accepted(
             RelayUpgrade(
-                version: version, token: request.bearerToken, proof: proof, response: response,
-                proofWanted: request.fields[RelayKeyProof.fieldName] == "1" ? key : nil))
+                version: version, token: request.bearerToken, proof: proof, response: response(key: key, version),
+                proofWanted: request.fields[RelayKeyProof.fieldName] == "1" ? key : nil,
+                isGuest: request.fields[RelayNodeProof.guestFieldName] == "1",
+                offersAccount: request.fields[RelayNodeProof.fieldName] == "1"))
     }
 
     /// The client compares the key's proof and the subprotocol; an extension would make it fail.
@@ -57,6 +62,12 @@ struct RelayUpgrade {
                 "upgrade": "websocket", "connection": "upgrade", "sec-websocket-accept": WebSocketKey.accept(key),
                 "sec-websocket-protocol": version.rawValue,
             ])
+    }
+
+    /// Asks for the proof of the node key, which stands behind the answer to the challenge: keying material alone is not enough.
+    mutating func askForAccount() {
+        response = response.with(RelayNodeProof.fieldName, "1")
+        proof = nil
     }
 
     /// Adds the relay's proof of its key.

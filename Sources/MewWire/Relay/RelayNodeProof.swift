@@ -1,12 +1,12 @@
 internal import MewBase
 package import MewIdentity
 
-/// A dialler's proof of its node key to a relay that serves only nodes it knows (DESIGN §7). The dialler keeps the throw-away
+/// A dialler's proof of its node key to a relay that has rules about nodes (DESIGN §7). The dialler keeps the throw-away
 /// key it is called by: the proof says on whose account, so that several processes of one node have places of their own.
 ///
-/// Ours alone: after a refusal the client asks with a field of the upgrade request, `X-Mew-Node-Proof: 1`; a relay that takes
-/// the proof answers with the same field, and sends its challenge. The client puts behind its answer (`RelayClientAuth`) node
-/// ID (32) and signature (64). Signed with the label `mew/relay-node-proof`, version 1: one byte, 1 over TLS and 0 without;
+/// Ours alone: a client under a throw-away key says so in its upgrade request, `X-Mew-Guest: 1`; a relay that wants the proof
+/// answers `X-Mew-Node-Proof: 1`, and sends its challenge. A client that was refused asks for that with the same field. The
+/// client puts behind its answer (`RelayClientAuth`) node ID (32) and signature (64). Signed with the label `mew/relay-node-proof`, version 1: one byte, 1 over TLS and 0 without;
 /// over TLS 32 bytes of keying material (RFC 8446 §7.5) with the label `EXPORTER-mew-relay-node-proof-1` and an empty context;
 /// the relay's challenge (16); the throw-away key's ID (32).
 package struct RelayNodeProof: Hashable, Sendable {
@@ -24,6 +24,8 @@ package struct RelayNodeProof: Hashable, Sendable {
     private let signature: Signature
 
     package static let fieldName = "x-mew-node-proof"
+    /// Of the upgrade request: the key that the client comes under is one that is thrown away.
+    package static let guestFieldName = "x-mew-guest"
     package static let exporterLabel = "EXPORTER-mew-relay-node-proof-1"
     package static let exporterByteCount = 32
     package static let byteCount = NodeID.byteCount + 64

@@ -20,7 +20,7 @@ extension Command {
     private static let allow = Option<NodeID>(
         "allow", "NODEID", "serve only the nodes that are allowed", read: Readers.nodeID("--allow"))
     private static let deny = Option<NodeID>(
-        "deny", "NODEID", "do not serve this node", read: Readers.nodeID("--deny"))
+        "deny", "NODEID", "do not serve this node, and no mew that dials as it", read: Readers.nodeID("--deny"))
     private static let token = Option<String>(
         "token", "TEXT", "serve only who shows a token", read: Readers.relayToken("--token"))
     private static let access = Option<String>(
@@ -50,7 +50,10 @@ extension Command {
         details: [
             "For a machine that everybody can reach. It sees who sends to whom and how much, never what. mew nodes and iroh "
                 + "endpoints use it with the URL it prints when it is ready.",
-            "Everyone may use it unless --allow or --token says otherwise. Besides, it keeps signed address records "
+            "Everyone may use it unless --allow or --token says otherwise. --deny keeps out who is honest: mew dials under keys "
+                + "that it throws away, and says whose they are when a relay has --allow or --deny. Who makes up a key and says "
+                + "nothing is stopped by --allow or --token only.",
+            "Besides, it keeps signed address records "
                 + "(/pkarr/NODEID) of the nodes it serves, for everyone to read, and answers /ping, /healthz, /metrics and "
                 + "/generate_204.",
             "SIGHUP reads the certificate, its key and the --access file again. SIGTERM tells the clients and ends; a second "

@@ -61,6 +61,26 @@ struct RelayCredentialTests {
         await relay.stop()
     }
 
+    @Test("a node that the relay denies by now cannot dial through it, though it dials under a throw-away key")
+    func denied() async throws {
+        let scratch = ScratchDirectory()
+        let rules = scratch("rules")
+        try Self.write("", to: rules)
+        let relay = try await RealRelay(RealMachine(), logLevel: "info", ["--access", rules])
+        let place = try await place(["--relay", relay.url])
+        expectReached(try await place.ping(["--relay", relay.url]))
+        let id = try await place.device.run(["id", "--json"])
+        let device = try #require(id.objects.first?["node_id"]?.asString, "\(id.out)")
+        try Self.write("deny \(device)\n", to: rules)
+        relay.process.signal(SIGHUP)
+        #expect(await relay.process.err.line(containing: "were read again") != nil, "\(relay.process.err.text)")
+        let denied = try await place.ping(["--relay", relay.url])
+        #expect(denied.exit != 0)
+        #expect(denied.err.contains("the relay does not admit us: not authorized"), "\(denied.err)")
+        await place.daemon.stop()
+        await relay.stop()
+    }
+
     @Test("--relay-trust and relay_trust make a relay believed that the system does not know")
     func trust() async throws {
         let certificate = try TestCertificate(for: "127.0.0.1")
