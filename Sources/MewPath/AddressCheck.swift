@@ -2,7 +2,8 @@ package import MewBase
 
 /// One try of several addresses that the peer has named: a small question to each, and a packet of full size only to those
 /// that have answered one (DESIGN §6). A peer may name anybody; who is none of its addresses gets some small packets and no more.
-/// A value.
+/// Those that were dialled had a handshake's first packets from us already: they are probed in full size at once, which a peer
+/// without path messages can answer too. A value.
 ///
 ///     asked ──answered──▶ probed ──▶ moved there (the owner drops this)
 ///       │                   └── in vain: passes small packets only
@@ -24,6 +25,8 @@ package struct AddressCheck: Sendable {
     private var answered: [SocketAddress] = []
     private var probing: [SocketAddress] = []
     private var inVain: [SocketAddress] = []
+    /// None of them has answered a small packet.
+    private let dialled: Set<SocketAddress>
     private var asked = 0
     private let began: Instant
 
@@ -36,9 +39,14 @@ package struct AddressCheck: Sendable {
     /// what a listener has to spend to name an address anew.
     package static let budget = RateLimit(burst: 32, perSecond: 16)
 
-    package init(_ number: PathSelector.ProbeNumber, _ addresses: [SocketAddress], now: Instant) {
+    /// - Parameter dialled: those of `addresses` that need no question.
+    package init(
+        _ number: PathSelector.ProbeNumber, _ addresses: [SocketAddress], dialled: Set<SocketAddress> = [], now: Instant
+    ) {
         self.number = number
-        silent = addresses
+        self.dialled = dialled
+        silent = addresses.filter { !dialled.contains($0) }
+        answered = addresses.filter(dialled.contains)
         began = now
     }
 
@@ -55,13 +63,14 @@ package struct AddressCheck: Sendable {
     }
 
     package mutating func probedInVain() {
-        inVain += probing
+        inVain += probing.filter { !dialled.contains($0) }
         probing = []
     }
 
     package mutating func look(now: Instant) -> [Action] {
         var actions: [Action] = []
-        if probing.isEmpty, !answered.isEmpty {
+        // Whoever has answered comes before those that have not yet.
+        if !answered.isEmpty, probing.allSatisfy(dialled.contains) {
             (probing, answered) = (answered, [])
             actions.append(.probe(probing))
         }

@@ -63,6 +63,24 @@ struct AddressCheckTests {
         #expect(check.look(now: at(3_000)) == [.over(passSmall: [far, near])])
     }
 
+    @Test(
+        "what was dialled is probed in full size at once, gives way to who answers, and is not said to pass small packets"
+    )
+    func dialled() {
+        var check = AddressCheck(PathSelector.ProbeNumber(number: 1), [near, far], dialled: [near], now: start)
+        #expect(check.look(now: at(0)) == [.probe([near]), .ask([far])])
+        #expect(check.look(now: at(50)).isEmpty)
+        check.answered(far)
+        #expect(check.look(now: at(60)) == [.probe([far])])
+        check.probedInVain()
+        #expect(check.look(now: at(2_000)) == [.over(passSmall: [far])])
+        var alone = AddressCheck(PathSelector.ProbeNumber(number: 2), [near], dialled: [near], now: start)
+        #expect(alone.look(now: at(0)) == [.probe([near])])
+        #expect(alone.deadline == .distantFuture)
+        alone.probedInVain()
+        #expect(alone.look(now: at(3_000)) == [.over(passSmall: [])])
+    }
+
     @Test("questions that were missed while the machine did not run are not made up for")
     func late() {
         var check = check([near])

@@ -10,10 +10,14 @@ extension PathKeeper {
     func begin(_ number: PathSelector.ProbeNumber, _ addresses: [SocketAddress]) -> Bool {
         // A peer without path messages names no addresses beside the connection either: they are those that we dialled.
         guard connection.assumeIsolated({ $0.speaksBeside }) else { return probe(number, addresses) }
-        check = AddressCheck(number, addresses, now: loop.now)
+        check = AddressCheck(number, addresses, dialled: dialled, now: loop.now)
         report("path_check", "asking \(addresses.count) addresses of a peer whether it is there")
-        // The beginning: only questions.
-        if let first = check?.look(now: loop.now) { ask(first) }
+        guard let first = check?.look(now: loop.now) else { return true }
+        ask(first)
+        for case .probe(let addresses) in first where !probe(number, addresses) {
+            check = nil
+            return false
+        }
         return true
     }
 

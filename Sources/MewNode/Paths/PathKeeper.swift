@@ -18,6 +18,8 @@ actor PathKeeper {
     let relays: NodeRelays?
     /// Of addresses that this machine has a socket for.
     private let families: Set<SocketAddress.Family>
+    /// The addresses at which the handshake was tried.
+    let dialled: Set<SocketAddress>
     private let diagnostics: any DiagnosticSink
     let loop: any Loop
 
@@ -47,6 +49,7 @@ actor PathKeeper {
         self.peer = peer
         self.relays = relays
         self.families = families
+        dialled = Set(routable)
         self.diagnostics = diagnostics
     }
 
