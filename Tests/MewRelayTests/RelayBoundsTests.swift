@@ -63,6 +63,31 @@ struct RelayBoundsTests {
         #expect(budget.connections == 0 && budget.strangers == 0 && budget.sourceCount == 0)
     }
 
+    @Test("the log tells one refusal of each kind, network and minute, and how many it has left out")
+    func refusalLog() {
+        var log = RefusalLog()
+        let one = SourceBudget.Source(SocketAddress(ipv4: 0xc000_0201, port: 1))
+        let two = SourceBudget.Source(SocketAddress(ipv6High: 0x2001_0db8_0000_0101, low: 1, port: 1))
+        #expect("\(one) \(two)" == "192.0.2.0/24 2001:db8:0:100::/56")
+        #expect(log.refused(one, .rules, now: start) == 0)
+        #expect(log.refused(one, .rules, now: at(RefusalLog.every - .nanoseconds(1))) == nil)
+        #expect(log.refused(one, .bounds, now: start) == 0)
+        #expect(log.refused(two, .rules, now: start) == 0)
+        #expect(log.refused(one, .rules, now: at(RefusalLog.every)) == 1)
+        #expect(log.refused(one, .rules, now: at(RefusalLog.every * 2)) == 0)
+    }
+
+    @Test("refusals from very many networks are told as far as there is room, and again when others are old")
+    func refusalLogRoom() {
+        var log = RefusalLog()
+        func source(_ number: Int) -> SourceBudget.Source {
+            SourceBudget.Source(SocketAddress(ipv4: UInt32(number) << 8, port: 1))
+        }
+        for number in 0..<RefusalLog.capacity { #expect(log.refused(source(number), .rules, now: start) == 0) }
+        #expect(log.refused(source(RefusalLog.capacity), .rules, now: at(.seconds(59))) == nil)
+        #expect(log.refused(source(RefusalLog.capacity), .rules, now: at(.seconds(60))) == 0)
+    }
+
     @Test("a silent client is asked after its silence, and is dead when it does not answer in time")
     func ping() {
         var clock = PingClock(now: start, random: 2_000)

@@ -112,6 +112,9 @@ struct RelayGuestTests {
             while status.problem == nil { status = await denied.changed(from: status) }
             #expect(status.problem == "the relay does not admit us: not authorized")
             #expect(await stage.server.metrics.nodes == 1)
+            let refusal = stage.log["client_refused"].first
+            #expect(refusal?.message == "a client was refused: its node is denied")
+            #expect(try refusal?.fields["account"] == .text(key(2).node.z32))
             for leg in [denied, other] { await leg.close() }
         }
     }
@@ -143,6 +146,7 @@ struct RelayGuestTests {
             guard case .serverChallenge(let challenge) = try await guest.next() else { throw RelayPeer.Ended() }
             try await guest.send(.clientAuth(RelayClientAuth(answering: challenge, secret: key(11))))
             #expect(try await guest.next() == .serverDeniesAuth(reason: "not authorized"))
+            #expect(stage.log["client_refused"].first?.message.hasSuffix("did not prove which node it is") == true)
             let unknown = try await RelayPeer.join(stage, secret: key(12))
             for peer in [guest, unknown] { await peer.close() }
         }

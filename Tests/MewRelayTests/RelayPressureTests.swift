@@ -40,6 +40,47 @@ struct RelayPressureTests {
         }
     }
 
+    @Test("who gets no place hears why, eight of a network at once and within two seconds; further ones are reset")
+    func turnedAway() throws {
+        var limits = RelayLimits()
+        limits.allowPerSource(1)
+        limits.turnedAway = 9
+        try Stage.run(limits) { stage in
+            stage.accept(1)
+            let others = (0..<8).map { stage.arrive($0) }
+            #expect(others.allSatisfy(\.isOpen) && !stage.arrive(9).isOpen)
+            stage.accept(0x0100)
+            #expect(stage.arrive(0x0101).isOpen && !stage.arrive(0x0102).isOpen, "nine in all")
+            others[0].inflow = Array("GET /relay HTTP/1.1\r\nHost: relay.test\r\n\r\n".utf8)
+            stage.machine.loop.enter { others[0].offer() }
+            try stage.pass(.milliseconds(1))
+            let answer = String(decoding: others[0].written.joined(), as: UTF8.self)
+            #expect(answer.hasPrefix("HTTP/1.1 429 "))
+            #expect(answer.hasSuffix("\r\n\r\ntoo many connections from your network\n"))
+            try stage.pass(limits.admissionWhenFull - .milliseconds(2))
+            #expect(others[1].isOpen)
+            try stage.pass(.milliseconds(1))
+            #expect(!others[1].isOpen)
+            #expect(stage.hub.metrics.refused == 11 && stage.hub.metrics.accepted == 2)
+            #expect(stage.hub.snapshot.strangers == 2)
+        }
+    }
+
+    @Test("when all places are taken the answer is 503, of whatever network one comes")
+    func full() throws {
+        var limits = RelayLimits()
+        limits.connections = 1
+        try Stage.run(limits) { stage in
+            stage.accept(1)
+            let other = stage.arrive(0x0101)
+            other.inflow = Array("GET /ping HTTP/1.1\r\nHost: relay.test\r\n\r\n".utf8)
+            stage.machine.loop.enter { other.offer() }
+            try stage.pass(.milliseconds(1))
+            let answer = String(decoding: other.written.joined(), as: UTF8.self)
+            #expect(answer.hasPrefix("HTTP/1.1 503 ") && answer.hasSuffix("too many connections at this relay\n"))
+        }
+    }
+
     @Test("a client that reads nothing for a while stays, however many that it has heard of leave at once")
     func goneFlood() throws {
         try Stage.run { stage in
@@ -156,9 +197,16 @@ private struct Stage {
     /// A connection from `10.0.0.0` plus `host`; nil when it is refused.
     @discardableResult
     func accept(_ host: UInt32) -> TestEnd? {
+        let refused = hub.metrics.refused
+        let socket = arrive(host)
+        return hub.metrics.refused == refused ? socket : nil
+    }
+
+    /// The same, taken or turned away.
+    func arrive(_ host: UInt32) -> TestEnd {
         let socket = TestEnd(host)
         machine.loop.enter { hub.accept(socket, sealed: false) }
-        return socket.isOpen ? socket : nil
+        return socket
     }
 
     func join(_ host: UInt32, as number: UInt16) throws -> Client {

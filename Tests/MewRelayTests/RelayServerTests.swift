@@ -237,7 +237,7 @@ struct RelayServerTests {
     }
 
     @Test(
-        "more strangers of one source than are allowed are cut off, and there is room again when one has proven itself")
+        "more strangers of one source than are allowed are told so, and there is room again when one has proven itself")
     func strangers() async throws {
         try await RelayStage.run {
             $0.limits.strangersPerSource = 2
@@ -246,7 +246,14 @@ struct RelayServerTests {
         } _: { stage in
             let one = try await RelayPeer.open(stage, secret: key(1))
             let two = try await RelayPeer.open(stage, secret: key(2))
-            await #expect(throws: (any Error).self) { _ = try await RelayPeer.open(stage, secret: key(3)) }
+            let (answer, words) = try await stage.ask(HTTPRequest("GET", "/ping"))
+            #expect(answer.status == 429 && words == Array("too many connections from your network\n".utf8))
+            let told = stage.log["connection_refused"].map(\.message)
+            #expect(
+                told == [
+                    "a connection was refused: of the network 127.0.0.0/24 2 have not said who they are, and no more of these "
+                        + "may wait"
+                ])
             try await one.authenticate()
             let three = try await RelayPeer.join(stage, secret: key(3))
             for peer in [one, two, three] { await peer.close() }

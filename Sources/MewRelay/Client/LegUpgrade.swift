@@ -60,7 +60,7 @@ struct LegUpgrade {
 
     func version(in response: HTTPResponse) throws(Refusal) -> RelayVersion {
         guard response.status == 101 else {
-            throw Refusal(reason: "the relay answered HTTP status \(response.status) instead of 101")
+            throw Refusal(reason: Self.words(status: response.status))
         }
         guard response.fields.contains("websocket", in: "upgrade"),
             response.fields.contains("upgrade", in: "connection")
@@ -75,5 +75,13 @@ struct LegUpgrade {
             throw Refusal(reason: "the relay speaks no version of the protocol that we speak")
         }
         return version
+    }
+
+    private static func words(status: Int) -> String {
+        switch status {
+        case 429: "the relay has too many connections from our network already (HTTP status 429)"
+        case 503: "the relay takes no more connections now (HTTP status 503)"
+        default: "the relay answered HTTP status \(status) instead of 101"
+        }
     }
 }

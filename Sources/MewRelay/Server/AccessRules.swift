@@ -18,12 +18,33 @@ package struct AccessRules: Sendable {
     /// Everyone may who is not denied.
     package var areOpen: Bool { allowed == nil && tokens.isEmpty }
 
-    /// - Parameter token: what the client has shown.
-    package func allow(_ node: NodeID, token: String?) -> Bool {
-        guard !denied.contains(node), allowed?.contains(node) ?? true else { return false }
-        guard !tokens.isEmpty else { return true }
-        let shown = Array((token ?? "").utf8)
-        // All of them are compared, so that the time tells nothing about which one was near.
-        return tokens.reduce(false) { ConstantTime.areEqual(Array($1.utf8), shown) || $0 }
+    /// Why somebody may not use the relay. Only its operator is told.
+    package enum Refusal: Sendable {
+        case denied, notAllowed, noToken, wrongToken
+        /// The relay has rules about nodes, and a guest has not said whose it is.
+        case unknownGuest
+
+        var words: String {
+            switch self {
+            case .denied: "its node is denied"
+            case .notAllowed: "its node is not one of those that are allowed"
+            case .noToken: "it showed no token"
+            case .wrongToken: "it showed a wrong token"
+            case .unknownGuest: "it came under a key that is thrown away, and did not prove which node it is"
+            }
+        }
     }
+
+    /// - Parameter token: what the client has shown.
+    package func refusal(of node: NodeID, token: String?) -> Refusal? {
+        if denied.contains(node) { return .denied }
+        if let allowed, !allowed.contains(node) { return .notAllowed }
+        guard !tokens.isEmpty else { return nil }
+        guard let token else { return .noToken }
+        let shown = Array(token.utf8)
+        // All of them are compared, so that the time tells nothing about which one was near.
+        return tokens.reduce(false) { ConstantTime.areEqual(Array($1.utf8), shown) || $0 } ? nil : .wrongToken
+    }
+
+    package func allow(_ node: NodeID, token: String?) -> Bool { refusal(of: node, token: token) == nil }
 }

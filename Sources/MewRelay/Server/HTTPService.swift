@@ -10,7 +10,7 @@ struct HTTPService {
     }
 
     let hub: RelayHub
-    let source: SourceBudget.Source
+    let connection: RelayConnection
 
     func answer(_ request: HTTPRequest, _ body: [UInt8]) -> Answer {
         switch (request.method, request.path) {
@@ -75,7 +75,10 @@ struct HTTPService {
             return Answer(response: HTTPResponse(200, type), body: record.body)
         case "PUT":
             // Whom the relay does not serve it keeps nothing for. Who wrote it the signature tells.
-            guard hub.rules.allow(node, token: request.bearerToken) else { return refuseRecord(403, "not authorized") }
+            if let refusal = hub.rules.refusal(of: node, token: request.bearerToken) {
+                hub.tellRecordRefused(node, of: connection, refusal)
+                return refuseRecord(403, "not authorized")
+            }
             return store(body, of: node)
         default:
             return Answer(response: HTTPResponse(405, ["Allow": "GET, PUT"]))
@@ -86,7 +89,9 @@ struct HTTPService {
         do throws(SignedRecord.Refusal) {
             let record = try SignedRecord(body: body, of: node)
             // An older one is no mistake of its sender's: it is thanked, and the newer one stays.
-            if hub.records.store(record, from: source, now: hub.now) == .stored { hub.metrics.recordsStored += 1 }
+            if hub.records.store(record, from: connection.source, now: hub.now) == .stored {
+                hub.metrics.recordsStored += 1
+            }
             return Answer(response: HTTPResponse(204))
         } catch {
             return refuseRecord(400, "\(error)")

@@ -11,6 +11,7 @@ extension RelayConnection {
         case .malformed(let reason):
             respond(HTTPResponse(400), Array("\(reason)\n".utf8), .violation(reason))
         case .head(let request, let byteCount):
+            if let turnedAway { return turnAway(turnedAway) }
             guard request.fields.values("host").count == 1 else { return hostless() }
             let rest = UnsafeMutableRawBufferPointer(rebasing: input[byteCount...])
             if request.path == "/relay" {
@@ -68,7 +69,7 @@ extension RelayConnection {
         case .needMore: break
         case .refused(let response): respond(response, [], .closed)
         case .body(let body):
-            let answer = HTTPService(hub: hub, source: source).answer(request, body)
+            let answer = HTTPService(hub: hub, connection: self).answer(request, body)
             respond(answer.response, answer.body, .closed)
         }
     }
@@ -78,6 +79,16 @@ extension RelayConnection {
     private func hostless() {
         let reason = "a request has one Host"
         respond(HTTPResponse(400), Array("\(reason)\n".utf8), .violation(reason))
+    }
+
+    /// There is no place for it.
+    private func turnAway(_ refusal: SourceBudget.Refusal) {
+        switch refusal {
+        case .sourceConnections, .sourceStrangers:
+            respond(HTTPResponse(429), Array("too many connections from your network\n".utf8), .closed)
+        case .connections, .strangers:
+            respond(HTTPResponse(503), Array("too many connections at this relay\n".utf8), .closed)
+        }
     }
 
     private func notFound() {

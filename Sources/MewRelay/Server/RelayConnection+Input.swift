@@ -181,7 +181,10 @@ extension RelayConnection {
             answer(frame)
         case .proven(let node, let account):
             self.account = account
-            guard isAllowed(as: node) else { return deny("not authorized") }
+            if let refusal = refusal(as: node) {
+                hub.tellRefused(node, of: self, refusal)
+                return deny("not authorized")
+            }
             hub.admit(self, as: node)
         case .deny(let reason):
             deny(reason)

@@ -22,6 +22,8 @@ final class RelayConnection {
     }
 
     let number: ConnectionNumber
+    /// Its first request is answered with this, and nothing else happens.
+    let turnedAway: SourceBudget.Refusal?
     let source: SourceBudget.Source
     let socket: any StreamEnd
     unowned let hub: RelayHub
@@ -29,7 +31,8 @@ final class RelayConnection {
 
     var stage = Stage.request
     var version = RelayVersion.v2
-    var isStranger = true
+    /// It has a place, and has not proven who it is.
+    var isStranger: Bool
     /// What it has shown; the rules may change.
     var token: String?
     /// It says that its key is one that is thrown away.
@@ -65,8 +68,13 @@ final class RelayConnection {
     /// What a peer has to read its last bytes in.
     static let lingering: Duration = .seconds(2)
 
-    init(number: ConnectionNumber, socket: any StreamEnd, tls: TLSEngine?, hub: RelayHub) {
+    init(
+        number: ConnectionNumber, socket: any StreamEnd, tls: TLSEngine?, hub: RelayHub,
+        turnedAway: SourceBudget.Refusal? = nil
+    ) {
         self.number = number
+        self.turnedAway = turnedAway
+        isStranger = turnedAway == nil
         self.socket = socket
         self.tls = tls
         self.hub = hub
@@ -80,10 +88,10 @@ final class RelayConnection {
         if case .serving(let node) = stage { node } else { nil }
     }
 
-    /// Whether it may be here as `node`, by the rules of now: they may have changed since it came.
-    func isAllowed(as node: NodeID) -> Bool {
-        guard !isGuest || account != nil || !hub.rules.concernNodes else { return false }
-        return hub.rules.allow(account ?? node, token: token)
+    /// Why it may not be here as `node`, by the rules of now: they may have changed since it came.
+    func refusal(as node: NodeID) -> AccessRules.Refusal? {
+        if isGuest, account == nil, hub.rules.concernNodes { return .unknownGuest }
+        return hub.rules.refusal(of: account ?? node, token: token)
     }
 
     func start() throws(SystemError) {
@@ -115,7 +123,8 @@ final class RelayConnection {
 
     private var deadline: Instant {
         switch stage {
-        case .request, .admission: return accepted.advanced(by: hub.limits.admission)
+        case .request, .admission:
+            return accepted.advanced(by: turnedAway == nil ? hub.limits.admission : hub.limits.admissionWhenFull)
         case .serving: return min(ping.deadline, blockedDeadline)
         case .closing(let until): return until
         }

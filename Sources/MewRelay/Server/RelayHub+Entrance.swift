@@ -4,27 +4,33 @@ internal import MewLoop
 // Who may come in, and who has to give way.
 
 extension RelayHub {
-    /// Takes a connection, or refuses it at once.
+    /// Takes a connection; or turns it away, with words as long as there is time for that.
     func accept(_ socket: any StreamEnd, sealed: Bool) {
         let source = SourceBudget.Source(socket.peer)
-        if let refusal = enter(source) {
+        let refusal = enter(source)
+        if let refusal {
             metrics.refused += 1
-            diagnostics.record(ifWanted: .debug) {
-                Diagnostic(.debug, "relay", "connection_refused", "too many connections: \(refusal.rawValue)")
-            }
-            return socket.close(aborting: true)
+            tellRefused(source, socket.peer, refusal)
+            guard budget.turnAway(source, limits) else { return socket.close(aborting: true) }
+        } else {
+            metrics.accepted += 1
         }
-        metrics.accepted += 1
+        take(socket, sealed: sealed, turnedAway: refusal)
+    }
+
+    private func take(_ socket: any StreamEnd, sealed: Bool, turnedAway: SourceBudget.Refusal?) {
         lastNumber += 1
         do {
             let tls = try sealed ? identity.map { identity throws(TLSFailure) in try TLSEngine(server: identity) } : nil
             let number = ConnectionNumber(raw: lastNumber)
-            let connection = RelayConnection(number: number, socket: socket, tls: tls, hub: self)
+            let connection = RelayConnection(
+                number: number, socket: socket, tls: tls, hub: self, turnedAway: turnedAway)
             try connection.start()
             connections[number] = connection
-            strangers.append(number)
+            if connection.isStranger { strangers.append(number) }
         } catch {
-            budget.leave(source, wasStranger: true)
+            let source = SourceBudget.Source(socket.peer)
+            if turnedAway == nil { budget.leave(source, wasStranger: true) } else { budget.leaveTurnedAway(source) }
             socket.close(aborting: true)
             diagnostics.record(
                 Diagnostic(.warning, "relay", "connection_failed", "a connection could not be taken: \(error)"))
@@ -54,5 +60,15 @@ extension RelayHub {
             return true
         }
         return false
+    }
+
+    func replace(rules: AccessRules) {
+        self.rules = rules
+        for connection in Array(connections.values) {
+            // A guest comes again and shows whose it is, if it was not asked before.
+            guard let node = connection.node, connection.refusal(as: node) != nil else { continue }
+            metrics.denied += 1
+            connection.end(code: 1008, "not authorized any more", .denied("not authorized any more"))
+        }
     }
 }

@@ -19,6 +19,7 @@ final class RelayHub {
     var identity: TLSIdentity?
     var metrics = RelayMetrics()
     var records: RecordShelf
+    var refusals = RefusalLog()
 
     /// What waits in all of them.
     let backlog = FrameBacklog()
@@ -143,7 +144,7 @@ final class RelayHub {
         guard connections.removeValue(forKey: connection.number) != nil else { return }
         if case .closing = connection.stage {} else { leave(connection, cause) }
         connection.stage = .closing(until: now)
-        budget.leave(connection.source, wasStranger: connection.isStranger)
+        budget.leave(connection)
         if connection.isStranger { strangers.removeAll { $0 == connection.number } }
         connection.release(aborting: cause == .silent || cause == .stalled)
         guard connections.isEmpty else { return }
@@ -293,17 +294,5 @@ final class RelayHub {
     func empty(_ continuation: CheckedContinuation<Void, Never>) {
         guard !connections.isEmpty else { return continuation.resume() }
         emptied = continuation
-    }
-}
-
-extension RelayHub {
-    func replace(rules: AccessRules) {
-        self.rules = rules
-        for connection in Array(connections.values) {
-            // A guest comes again and shows whose it is, if it was not asked before.
-            guard let node = connection.node, !connection.isAllowed(as: node) else { continue }
-            metrics.denied += 1
-            connection.end(code: 1008, "not authorized any more", .denied("not authorized any more"))
-        }
     }
 }

@@ -14,6 +14,11 @@ package struct RelayLimits: Sendable {
     /// When there is no room for another stranger, one that has been here for so long gives way. Those who hold places and prove
     /// nothing keep real clients out only while they come faster than these leave.
     package var admissionWhenFull: Duration = .seconds(2)
+    /// Connections beyond these bounds that are told why, in an answer to their request and within that time: for people who
+    /// look for the cause. Each may cost a TLS handshake; the others are reset, which costs nothing.
+    package var turnedAway = 64
+    /// Of one source.
+    package var turnedAwayPerSource = 8
 
     /// How old a packet may get while it waits for its receiver (DESIGN §7): longer, and QUIC has sent it again.
     package var queueTime: Duration = .milliseconds(200)

@@ -5,13 +5,22 @@ internal import MewBase
 /// A source is an IPv4 /24 or an IPv6 /56. Entries exist only while a source has a connection, so there are never more of
 /// them than connections.
 struct SourceBudget {
-    struct Source: Hashable {
+    struct Source: Hashable, CustomStringConvertible {
         private let prefix: UInt64
         private let family: SocketAddress.Family
 
         init(_ address: SocketAddress) {
             family = address.family
             prefix = address.high >> (address.family == .ipv4 ? 40 : 8)
+        }
+
+        /// `192.0.2.0/24`.
+        var description: String {
+            switch family {
+            case .ipv4: "\(SocketAddress(ipv4: UInt32(prefix << 8), port: 0).host)/24"
+            case .ipv6:
+                SocketAddress(ipv6High: prefix << 8, low: 0, port: 0).host.filter { $0 != "[" && $0 != "]" } + "/56"
+            }
         }
     }
 
@@ -22,25 +31,53 @@ struct SourceBudget {
     private struct Count {
         var connections = 0
         var strangers = 0
+        var turnedAway = 0
+
+        var isEmpty: Bool { connections == 0 && turnedAway == 0 }
     }
 
     private var sources: [Source: Count] = [:]
     private(set) var connections = 0
     private(set) var strangers = 0
+    private var turnedAway = 0
 
     var sourceCount: Int { sources.count }
 
     /// One more connection, of a stranger; or why not.
     mutating func enter(_ source: Source, _ limits: RelayLimits) -> Refusal? {
-        let count = sources[source] ?? Count()
+        var count = sources[source] ?? Count()
         if connections >= limits.connections { return .connections }
         if strangers >= limits.strangers { return .strangers }
         if count.connections >= limits.connectionsPerSource { return .sourceConnections }
         if count.strangers >= limits.strangersPerSource { return .sourceStrangers }
         connections += 1
         strangers += 1
-        sources[source] = Count(connections: count.connections + 1, strangers: count.strangers + 1)
+        count.connections += 1
+        count.strangers += 1
+        sources[source] = count
         return nil
+    }
+
+    /// One that gets no place may hear why; false when too many are hearing that.
+    mutating func turnAway(_ source: Source, _ limits: RelayLimits) -> Bool {
+        var count = sources[source] ?? Count()
+        guard turnedAway < limits.turnedAway, count.turnedAway < limits.turnedAwayPerSource else { return false }
+        turnedAway += 1
+        count.turnedAway += 1
+        sources[source] = count
+        return true
+    }
+
+    mutating func leaveTurnedAway(_ source: Source) {
+        turnedAway -= 1
+        guard var count = sources[source] else { return }
+        count.turnedAway -= 1
+        sources[source] = count.isEmpty ? nil : count
+    }
+
+    mutating func leave(_ connection: RelayConnection) {
+        guard connection.turnedAway == nil else { return leaveTurnedAway(connection.source) }
+        leave(connection.source, wasStranger: connection.isStranger)
     }
 
     /// A stranger has proven who it is.
@@ -54,6 +91,6 @@ struct SourceBudget {
         connections -= 1
         guard var count = sources[source] else { return }
         count.connections -= 1
-        sources[source] = count.connections == 0 ? nil : count
+        sources[source] = count.isEmpty ? nil : count
     }
 }

@@ -33,7 +33,8 @@ extension Command {
         "max-connections", "N", "connections in all (default 10000)",
         read: Readers.integer("--max-connections", in: 1...1_000_000))
     private static let perSource = Option<Int>(
-        "max-per-source", "N", "of these, connections of one network (default 1024); behind a proxy, all come from it",
+        "max-per-source", "N",
+        "of these, connections of one network, an IPv4 /24 or IPv6 /56 (default 1024); behind a proxy, all come from it",
         read: Readers.integer("--max-per-source", in: 1...1_000_000))
     private static let logJSON = Flag("log-json", "log JSON objects on standard error")
     private static let logLevel = Option<String>(
