@@ -33,7 +33,9 @@ public actor Client {
 
     private func supervise(_ daemon: DaemonRecord) async {
         guard supervisors[daemon.node] == nil else { return }
-        let supervisor = DaemonSupervisor(record: daemon, environment: environment, deadlines: deadlines)
+        // One that never said what it allows has never let this device in: somebody added it to be let in.
+        let supervisor = DaemonSupervisor(
+            record: daemon, environment: environment, deadlines: deadlines, pairs: daemon.scope == nil)
         supervisors[daemon.node] = supervisor
         await jobs.send { await supervisor.run() }
     }

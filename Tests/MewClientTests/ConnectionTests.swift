@@ -172,10 +172,10 @@ struct ConnectionTests {
 
     @Test("without a token both sides show the same six digits while a person decides")
     func pairingDigits() async throws {
-        let stage = Stage()
+        let stage = Stage(pairs: true)
         try await stage.run { feed in
             let link = try await stage.accept()
-            _ = try await link.control.receive()
+            #expect(try await link.asksToPair() == true)
             try await link.control.send(.pairPending(DaemonMessage.PairPending(expiresInSeconds: 120)))
             let exported = try await link.link.export(label: PairingDigits.label, byteCount: 8)
             #expect(
@@ -185,6 +185,18 @@ struct ConnectionTests {
             try await link.control.send(
                 .remoteReady(DaemonMessage.RemoteReady(scope: .observe, capabilities: ["ops", "resume", "desk"])))
             #expect(try await feed.phase { $0.readyLink != nil }.readyLink?.scope == .observe)
+        }
+    }
+
+    @Test("who does not pair does not ask to be let in, and does not wait for somebody there")
+    func doesNotPair() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            #expect(try await link.asksToPair() == nil)
+            try await link.control.send(.pairPending(DaemonMessage.PairPending(expiresInSeconds: 120)))
+            #expect(
+                try await feed.phase { if case .parked = $0 { true } else { false } } == .parked(.unauthorized("")))
         }
     }
 

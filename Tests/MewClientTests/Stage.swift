@@ -19,9 +19,11 @@ struct Stage: Sendable {
 
     /// - Parameters:
     ///   - token: in the registry, as after scanning a code.
+    ///   - pairs: a person wants the device to be let in.
     ///   - opensChannels: how many channels can be opened on each link; opening more waits for ever.
     init(
-        protocols: [ApplicationProtocol] = [.native, .stock], token: String? = nil, opensChannels: Int = .max
+        protocols: [ApplicationProtocol] = [.native, .stock], token: String? = nil, opensChannels: Int = .max,
+        pairs: Bool = false
     ) {
         let daemonNode = SecretKey.generate(entropy: SeededEntropy(seed: 1)).node
         let deviceNode = SecretKey.generate(entropy: SeededEntropy(seed: 2)).node
@@ -35,7 +37,7 @@ struct Stage: Sendable {
             dialer: opensChannels == .max ? device : ScarceDialer(dialer: device, channels: opensChannels),
             clock: clock, wallClock: { WallTime(milliseconds: 1_000) },
             entropy: ConstantEntropy(value: 0), store: store, deviceName: "laptop", app: "mew test", clientKind: .cli)
-        supervisor = DaemonSupervisor(record: record, environment: environment)
+        supervisor = DaemonSupervisor(record: record, environment: environment, pairs: pairs)
     }
 
     /// Runs the client beside `body`, and ends it afterwards.

@@ -13,17 +13,20 @@ struct AdmissionTableTests {
         ("known", .known),
     ]
 
-    private static let hello = Admission.Event.greeted(
-        .hello(
-            .init(
-                name: "n", code: nil, codeIsLive: false, capabilities: Admission.mandatoryCapabilities)))
-    private static let liveCode = Admission.Event.greeted(
-        .hello(
-            .init(
-                name: "n", code: Pairing.code, codeIsLive: true, capabilities: Admission.mandatoryCapabilities)))
+    private static let hello = said(code: nil, asks: false)
+    private static let knock = said(code: nil, asks: true)
+    private static let liveCode = said(code: Pairing.code, asks: false)
+
+    private static func said(code: PairingDigest?, asks: Bool) -> Admission.Event {
+        .greeted(
+            .hello(
+                .init(
+                    name: "n", code: code, codeIsLive: code != nil, capabilities: Admission.mandatoryCapabilities,
+                    asksToPair: asks)))
+    }
 
     private static let events: [(String, Admission.Event)] = [
-        ("hello", hello), ("hello, live code", liveCode), ("other message", .greeted(.otherMessage)),
+        ("hello", hello), ("knock", knock), ("hello, live code", liveCode), ("other message", .greeted(.otherMessage)),
         ("nonsense", .greeted(.undecodable)), ("channel ended", .ended), ("another channel", .channel),
         ("held", .held(expiresIn: .seconds(9))), ("admitted", .admitted), ("refused", .refused(.wrongCode)),
     ]
@@ -66,24 +69,28 @@ struct AdmissionTableTests {
 }
 
 private let nativeTable = """
-    greeting, stranger × hello → judge
+    greeting, stranger × hello → close 1
+    greeting, stranger × knock → judge
     greeting, stranger × hello, live code → judge
     greeting, stranger × other message → close 4
     greeting, stranger × nonsense → close 4
     greeting, stranger × channel ended → close 0
     greeting, stranger × another channel → close 4
-    greeting, revoked × hello → judge
+    greeting, revoked × hello → close 2
+    greeting, revoked × knock → judge
     greeting, revoked × hello, live code → judge
     greeting, revoked × other message → close 4
     greeting, revoked × nonsense → close 4
     greeting, revoked × channel ended → close 0
     greeting, revoked × another channel → close 4
     greeting, known × hello → welcome, answer
+    greeting, known × knock → welcome, answer
     greeting, known × hello, live code → judge
     greeting, known × other message → close 4
     greeting, known × nonsense → close 4
     greeting, known × channel ended → close 0
     judged, stranger × hello → close 4
+    judged, stranger × knock → close 4
     judged, stranger × hello, live code → close 4
     judged, stranger × other message → close 4
     judged, stranger × nonsense → close 4
@@ -93,6 +100,7 @@ private let nativeTable = """
     judged, stranger × admitted → welcome, answer
     judged, stranger × refused → error, close 3
     judged, revoked × hello → close 4
+    judged, revoked × knock → close 4
     judged, revoked × hello, live code → close 4
     judged, revoked × other message → close 4
     judged, revoked × nonsense → close 4
@@ -102,6 +110,7 @@ private let nativeTable = """
     judged, revoked × admitted → welcome, answer
     judged, revoked × refused → error, close 3
     judged, known × hello → close 4
+    judged, known × knock → close 4
     judged, known × hello, live code → close 4
     judged, known × other message → close 4
     judged, known × nonsense → close 4
@@ -113,24 +122,28 @@ private let nativeTable = """
 
 private let stockTable = """
     greeting, stranger × hello → judge
+    greeting, stranger × knock → judge
     greeting, stranger × hello, live code → judge
     greeting, stranger × other message → judge
     greeting, stranger × nonsense → close 1
     greeting, stranger × channel ended → close 0
     greeting, stranger × another channel → close 4
     greeting, revoked × hello → judge
+    greeting, revoked × knock → judge
     greeting, revoked × hello, live code → judge
     greeting, revoked × other message → judge
     greeting, revoked × nonsense → close 1
     greeting, revoked × channel ended → close 0
     greeting, revoked × another channel → close 4
     greeting, known × hello → welcome, answer
+    greeting, known × knock → welcome, answer
     greeting, known × hello, live code → judge
     greeting, known × other message → welcome, handle it
     greeting, known × nonsense → welcome, handle it
     greeting, known × channel ended → close 0
     greeting, known × another channel → close 4
     judged, stranger × hello → close 4
+    judged, stranger × knock → close 4
     judged, stranger × hello, live code → close 4
     judged, stranger × other message → close 4
     judged, stranger × nonsense → close 4
@@ -139,6 +152,7 @@ private let stockTable = """
     judged, stranger × admitted → welcome, answer
     judged, stranger × refused → error, close 1
     judged, revoked × hello → close 4
+    judged, revoked × knock → close 4
     judged, revoked × hello, live code → close 4
     judged, revoked × other message → close 4
     judged, revoked × nonsense → close 4
@@ -147,6 +161,7 @@ private let stockTable = """
     judged, revoked × admitted → welcome, answer
     judged, revoked × refused → error, close 1
     judged, known × hello → close 4
+    judged, known × knock → close 4
     judged, known × hello, live code → close 4
     judged, known × other message → close 4
     judged, known × nonsense → close 4

@@ -9,9 +9,12 @@ struct AdmissionTests {
     private let start = Pairing.start
 
     private static func hello(
-        code: PairingDigest? = nil, isLive: Bool = false, capabilities: [String] = Admission.mandatoryCapabilities
+        code: PairingDigest? = nil, isLive: Bool = false, capabilities: [String] = Admission.mandatoryCapabilities,
+        asks: Bool = true
     ) -> Admission.Event {
-        .greeted(.hello(.init(name: "phone", code: code, codeIsLive: isLive, capabilities: capabilities)))
+        .greeted(
+            .hello(
+                .init(name: "phone", code: code, codeIsLive: isLive, capabilities: capabilities, asksToPair: asks)))
     }
 
     private func admission(_ applicationProtocol: ApplicationProtocol, _ standing: Admission.Standing) -> Admission {
@@ -55,6 +58,18 @@ struct AdmissionTests {
         #expect(admission.deadlinePassed(now: start.plus(.seconds(60))) == [])
         #expect(admission.receive(.admitted) == [.welcome(answerHello: true)])
         #expect(admission.isReady)
+    }
+
+    @Test("a native device that does not ask to be let in is no knock: it hears what it is here, window or not")
+    func onlyTalks() {
+        var stranger = admission(.native, .stranger(mayEnter: true))
+        #expect(stranger.receive(Self.hello(asks: false)) == [.close(.unauthorized, "unauthorized")])
+        var revoked = admission(.native, .revoked(mayEnter: true, reason: "revoked at 14:02"))
+        #expect(revoked.receive(Self.hello(asks: false)) == [.close(.revoked, "revoked at 14:02")])
+        var withCode = admission(.native, .stranger(mayEnter: true))
+        #expect(withCode.receive(Self.hello(code: Pairing.code, asks: false)) == [.judge])
+        var phone = admission(.stock, .stranger(mayEnter: true))
+        #expect(phone.receive(Self.hello(capabilities: [], asks: false)) == [.judge])
     }
 
     @Test("a wrong code: an error, then 3 to native peers and 1 to stock ones in the stock words")

@@ -2,8 +2,8 @@
 extension WireForm {
     package static let client: [WireForm] = [
         WireForm(
-            #"remote_hello token? device_name | capabilities? app?"#,
-            #"{"type":"remote_hello","token":"mew_01K4SJKHR00000000000T0KEN1","device_name":"laptop","capabilities":["ops","resume","desk"],"app":"mew 0.1"}"#
+            #"remote_hello token? device_name | capabilities? app? pair?"#,
+            #"{"type":"remote_hello","token":"mew_01K4SJKHR00000000000T0KEN1","device_name":"laptop","capabilities":["ops","resume","desk"],"app":"mew 0.1","pair":true}"#
         ),
         WireForm(
             #"ping |"#,

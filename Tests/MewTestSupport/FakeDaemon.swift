@@ -34,6 +34,14 @@ package struct FakeLink: Sendable {
         return hello
     }
 
+    /// Takes the hello; whether it asks to be let in.
+    package func asksToPair() async throws -> Bool? {
+        guard case .remoteHello(let hello) = try await control.receive().message else {
+            throw FakeDaemonError("no hello")
+        }
+        return hello.pair
+    }
+
     /// The next session channel.
     package func channel() async throws -> FakeChannel {
         guard let channel = await link.acceptChannel() else { throw FakeDaemonError("no channel") }

@@ -12,6 +12,8 @@ public actor DaemonSupervisor {
     let deadlines: ClientDeadlines
     /// Tried before what the registry knows, for this supervisor only.
     private let extraRoutes: DialTarget?
+    /// A person wants this device to be let in there.
+    let pairs: Bool
 
     public internal(set) var view: DaemonView
     private var policy = ReconnectPolicy()
@@ -46,15 +48,18 @@ public actor DaemonSupervisor {
         let jobs: Feed<@Sendable () async -> Void>
     }
 
-    /// - Parameter extraRoutes: addresses and relays that the user named for this command.
+    /// - Parameters:
+    ///   - extraRoutes: addresses and relays that the user named for this command.
+    ///   - pairs: ask to be let in where this device is not known; otherwise that is a refusal, and nobody there is asked.
     public init(
         record: DaemonRecord, environment: ClientEnvironment, deadlines: ClientDeadlines = ClientDeadlines(),
-        extraRoutes: DialTarget? = nil
+        extraRoutes: DialTarget? = nil, pairs: Bool = false
     ) {
         view = DaemonView(record: record)
         self.environment = environment
         self.deadlines = deadlines
         self.extraRoutes = extraRoutes
+        self.pairs = pairs
     }
 
     // MARK: - Events

@@ -18,7 +18,7 @@ extension DaemonSupervisor {
         var limit = deadlines.hello
         var greeting = Greeting(
             applicationProtocol: link.applicationProtocol, clientKind: environment.clientKind,
-            hasToken: view.record.token != nil)
+            hasToken: view.record.token != nil, pairs: pairs)
         try await sayHello(on: control, of: link)
         while true {
             let frame = try await nextFrame(on: control, of: link, within: limit, greeting)
@@ -40,7 +40,8 @@ extension DaemonSupervisor {
         let isNative = link.applicationProtocol == .native
         let hello = ClientMessage.RemoteHello(
             token: view.record.token, deviceName: environment.deviceName,
-            capabilities: isNative ? Greeting.capabilities : nil, app: isNative ? environment.app : nil)
+            capabilities: isNative ? Greeting.capabilities : nil, app: isNative ? environment.app : nil,
+            pair: isNative && pairs ? true : nil)
         guard let bytes = ClientFrame(.remoteHello(hello)).encoded(for: link.applicationProtocol) else {
             preconditionFailure("every link has a hello")
         }

@@ -42,13 +42,16 @@ struct Greeting {
     let applicationProtocol: ApplicationProtocol
     let clientKind: ClientKind
     let hasToken: Bool
+    /// A person wants this device to be let in; otherwise waiting for somebody there would be a surprise at both ends.
+    let pairs: Bool
     /// Said before the link was closed; the reason text of the close is often shorter.
     private(set) var complaint: String?
     private var complaintCode: ErrorCode?
     private(set) var revocation: DaemonMessage.Revoked?
 
-    init(applicationProtocol: ApplicationProtocol, clientKind: ClientKind, hasToken: Bool) {
-        (self.applicationProtocol, self.clientKind, self.hasToken) = (applicationProtocol, clientKind, hasToken)
+    init(applicationProtocol: ApplicationProtocol, clientKind: ClientKind, hasToken: Bool, pairs: Bool) {
+        (self.applicationProtocol, self.clientKind) = (applicationProtocol, clientKind)
+        (self.hasToken, self.pairs) = (hasToken, pairs)
     }
 
     mutating func receive(_ message: DaemonMessage) -> Step {
@@ -56,6 +59,7 @@ struct Greeting {
         case .remoteReady(let ready):
             return accepted(ready)
         case .pairPending(let pending):
+            guard pairs || hasToken else { return .refused(.unauthorized("")) }
             return .pairPending(expiresInSeconds: min(pending.expiresInSeconds, 3_600))
         case .revoked(let revoked):
             revocation = revoked

@@ -6,6 +6,7 @@ package import MewWire
 ///     accepted ─┬─ stranger, no window ──────────────────────────────► closed 1
 ///               ├─ revoked, no window ───────────────────────────────► closed 2 (stock 1)
 ///               └─ greeting ─┬─ hello of a known device ─────────────► ready
+///                            ├─ native hello, asks for nothing ──────► closed 1, revoked devices 2
 ///                            ├─ anything from a known stock device ──► ready
 ///                            ├─ hello, or an old phone's first words ─► judged ─┬─ admitted ► ready
 ///                            │                                                  └─ refused ─► closed 3 (stock 1)
@@ -45,13 +46,21 @@ package struct Admission: Sendable {
         /// True when the window would take the code: a known device that pairs again gets the scope of the window.
         package let codeIsLive: Bool
         package let capabilities: [String]
+        /// A person at the device wants it to be let in.
+        package let asksToPair: Bool
 
-        package init(name: String, code: PairingDigest?, codeIsLive: Bool, capabilities: [String]) {
+        package init(
+            name: String, code: PairingDigest?, codeIsLive: Bool, capabilities: [String], asksToPair: Bool
+        ) {
             self.name = name
             self.code = code
             self.codeIsLive = codeIsLive
             self.capabilities = capabilities
+            self.asksToPair = asksToPair
         }
+
+        /// By its word or by the code that it brings.
+        fileprivate var wantsIn: Bool { asksToPair || code != nil }
     }
 
     /// What happens to a connection that is not in yet.
@@ -169,6 +178,9 @@ package struct Admission: Sendable {
         switch standing {
         // D1: a stock phone repeats its spent token for ever; the list of devices decides, not the token.
         case .known where !hello.codeIsLive: return welcome(answerHello: true, thenHandle: false)
+        // It only wants to talk: nobody is to be asked about it. Stock phones have no other way to knock than to come.
+        case .stranger where isNative && !hello.wantsIn: return close(.unauthorized, Self.unauthorized)
+        case .revoked(_, let reason) where isNative && !hello.wantsIn: return close(.revoked, reason)
         case .known, .stranger, .revoked: return judge(firstMessageWaits: false)
         }
     }

@@ -50,7 +50,8 @@ extension PeerConnection {
         return .hello(
             .init(
                 name: hello.deviceName.printableName, code: code, codeIsLive: await daemon.accepts(code),
-                capabilities: Admission.mandatoryCapabilities.filter((hello.capabilities ?? []).contains)))
+                capabilities: Admission.mandatoryCapabilities.filter((hello.capabilities ?? []).contains),
+                asksToPair: hello.pair == true))
     }
 
     // MARK: Session channels

@@ -2,7 +2,7 @@
 
 extension ClientMessage {
     /// `remote_hello`, the first message: authenticates the node ID of the connection. Answered with `remote_ready` or `error`;
-    /// without a token by an unknown device, natively, with `pair_pending`.
+    /// natively, without a token, by an unknown device that asks to pair, with `pair_pending`.
     public struct RemoteHello: Record, Sendable, Equatable {
         /// `mew_<ULID>` from the payload of a pairing; single use.
         public var token: String?
@@ -11,9 +11,16 @@ extension ClientMessage {
         public var capabilities: [String]?
         /// Name and version of the program, for people.
         public var app: String?
+        /// Native: true when a person wants this device to be let in. A native device that only wants to talk never becomes a
+        /// question on somebody's screen.
+        public var pair: Bool?
 
-        public init(token: String? = nil, deviceName: String, capabilities: [String]? = nil, app: String? = nil) {
+        public init(
+            token: String? = nil, deviceName: String, capabilities: [String]? = nil, app: String? = nil,
+            pair: Bool? = nil
+        ) {
             (self.token, self.deviceName, self.capabilities, self.app) = (token, deviceName, capabilities, app)
+            self.pair = pair
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
@@ -21,6 +28,7 @@ extension ClientMessage {
             deviceName = try f.required("device_name", old?.deviceName)
             capabilities = try f.native("capabilities", old?.capabilities)
             app = try f.native("app", old?.app)
+            pair = try f.native("pair", old?.pair)
         }
     }
 

@@ -94,7 +94,7 @@ private struct Pairing: Sendable {
 
     func run() async throws(CommandFailure) -> DaemonRecord {
         let supervisor = DaemonSupervisor(
-            record: target.record, environment: command.environment, extraRoutes: target.routes)
+            record: target.record, environment: command.environment, extraRoutes: target.routes, pairs: true)
         let feed = await supervisor.subscribe()
         let result = await withTaskGroup(of: Result<DaemonRecord, CommandFailure>?.self) { group in
             group.addTask {

@@ -152,9 +152,10 @@ struct TestChannel: Sendable {
     }
 
     func hello(
-        token: String? = nil, name: String = "laptop", capabilities: [String] = Admission.mandatoryCapabilities
+        token: String? = nil, name: String = "laptop", capabilities: [String] = Admission.mandatoryCapabilities,
+        pair: Bool? = true
     ) async throws {
-        try await send(.remoteHello(.init(token: token, deviceName: name, capabilities: capabilities)))
+        try await send(.remoteHello(.init(token: token, deviceName: name, capabilities: capabilities, pair: pair)))
     }
 
     /// Says hello as a known device and swallows the answer.
