@@ -30,6 +30,12 @@ struct PingTallyTests {
                 == "3 replies, round trip 28.000 ms to 30.000 ms, median 29.000 ms")
     }
 
+    @Test("the median of an even count is the mean of the two in the middle")
+    func evenCount() {
+        #expect(summary([Self.direct, Self.direct])?.contains("median 29.500 ms") == true)
+        #expect(summary([Self.direct, Self.direct, Self.direct, Self.direct])?.contains("median 28.500 ms") == true)
+    }
+
     @Test(
         "when it became direct, and whether it stayed so",
         arguments: [

@@ -74,8 +74,13 @@ struct PingTally {
         let times = replies.map(\.roundTrip).sorted()
         let words =
             "\(replies.count) replies, round trip \(Words.roundTrip(times[0])) to "
-            + "\(Words.roundTrip(times[times.count - 1])), median \(Words.roundTrip(times[times.count / 2]))"
+            + "\(Words.roundTrip(times[times.count - 1])), median \(Words.roundTrip(Self.median(times)))"
         return ([words] + [pathWords].compactMap { $0 }).joined(separator: "; ")
+    }
+
+    /// The mean of the two in the middle when there are two.
+    private static func median(_ sorted: [Duration]) -> Duration {
+        (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
     }
 
     /// How the path changed; nil when it did not.
