@@ -69,23 +69,11 @@ package struct PrivateDirectory: Sendable {
     ///
     /// - Throws: `tooLarge` beyond `maxBytes`.
     package func read(_ name: String, maxBytes: Int) throws(SystemError) -> [UInt8]? {
-        // O_NONBLOCK: a named pipe at this path must not hang the start.
-        let descriptor = open(file(name), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw SystemError(errno: errno, doing: "opening \(file(name))")
-        }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var block = [UInt8](repeating: 0, count: 4096)
-        while true {
-            let count = readBlock(descriptor, &block)
-            guard count >= 0 else { throw SystemError(errno: errno, doing: "reading \(file(name))") }
-            guard count > 0 else { return bytes }
-            guard bytes.count + count <= maxBytes else {
-                throw SystemError(errno: EFBIG, doing: "reading \(file(name))")
-            }
-            bytes += block[..<count]
+        do throws(SystemError) {
+            return try WholeFile.bytes(of: file(name), maxBytes: maxBytes)
+        } catch {
+            guard error.errno == ENOENT else { throw error }
+            return nil
         }
     }
 
@@ -172,8 +160,7 @@ package final class FileLock: Sendable {
     }
 }
 
-/// `read(2)` and `write(2)`, whose names the methods above hide.
-private func readBlock(_ descriptor: Int32, _ block: inout [UInt8]) -> Int { read(descriptor, &block, block.count) }
+/// `write(2)`, whose name a method above hides.
 private func writeBlock(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
     write(descriptor, bytes.baseAddress, bytes.count)
 }

@@ -11,8 +11,12 @@ struct RelayCommandTests {
         arguments: [
             (["--tls-cert", "/x"], "belong together"), (["--tls-key", "/x"], "belong together"),
             (["--plain-http", "127.0.0.1:0"], "with a certificate"), (["--allow", "x"], "--allow must be a node ID"),
-            (["--http", "localhost"], "--http must be IP:PORT"), (["--rate", "999"], "--rate must be"),
-            (["--tls-cert", "/missing.pem", "--tls-key", "/missing.key"], "cannot read /missing.pem"),
+            (["--http", "localhost"], "--http must be IP:PORT"),
+            (["--rate", "100k"], "--rate must be a whole number of bytes per second from 16384"),
+            (
+                ["--tls-cert", "/missing.pem", "--tls-key", "/missing.key"],
+                "cannot read /missing.pem: no such file or directory. Check the path"
+            ),
             (["--access", "/missing"], "cannot read /missing: no such file"), (["--access", "/"], "cannot read /:"),
         ])
     func refusals(words: [String], reason: String) async throws {
@@ -43,6 +47,18 @@ struct RelayCommandTests {
             ])
         #expect(RelayPlaces(bound: bound) { _ in [] }.addresses == bound)
         #expect(RelayPlaces(bound: [own[0]]).addresses == [own[0]])
+    }
+
+    @Test("a certificate's names are the relay's, with the port unless it is that of https; a wildcard is no host")
+    func named() {
+        let bound = [
+            SocketAddress.anyIPv4.with(port: 443), SocketAddress.anyIPv6.with(port: 443), .loopback(port: 8443),
+        ]
+        #expect(
+            RelayPlaces.urls(hosts: ["relay.test", "*.relay.test", "[2001:db8::7]"], bound: bound) == [
+                "https://relay.test/", "https://relay.test:8443/", "https://[2001:db8::7]/",
+                "https://[2001:db8::7]:8443/",
+            ])
     }
 
     @Test(

@@ -1,3 +1,4 @@
+import Glibc
 import MewRelay
 import MewTestSupport
 import Testing
@@ -115,7 +116,51 @@ struct TLSEngineTests {
         let missing = #expect(throws: TLSFailure.self) {
             _ = try TLSIdentity(certificateFile: one.certificateFile + "x", keyFile: one.keyFile)
         }
-        #expect(missing?.description.contains("cannot read") == true)
+        #expect(missing?.description == "cannot read \(one.certificateFile)x: no such file or directory")
         #expect(throws: TLSFailure.self) { _ = try TLSTrust(authoritiesFile: one.keyFile) }
+    }
+
+    @Test("each file that cannot be used is named alone, with the reason and with what to do")
+    func badFiles() throws {
+        let one = try TestCertificate(for: "a.test")
+        let write = { (name: String, text: String) -> String in
+            let path = one.directory(name)
+            let file = try #require(fopen(path, "w"))
+            fputs(text, file)
+            fclose(file)
+            return path
+        }
+        let empty = try write("empty", "")
+        let damaged = try write("crt", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+        let damagedKey = try write("key", "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n")
+        let encrypted = try write("enc", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n")
+        for (certificate, key, reason) in [
+            (empty, one.keyFile, "\(empty) holds no certificate in PEM form"),
+            (one.keyFile, one.keyFile, "\(one.keyFile) holds a private key, and no certificate"),
+            (one.directory.path, one.keyFile, "cannot read \(one.directory.path): "),
+            (damaged, one.keyFile, "a certificate in \(damaged) is damaged"),
+            (one.certificateFile, empty + "x", "cannot read \(empty)x: no such file or directory"),
+            (one.certificateFile, one.certificateFile, "\(one.certificateFile) holds no private key in PEM form"),
+            (one.certificateFile, damagedKey, "the key in \(damagedKey) is damaged"),
+            (one.certificateFile, encrypted, "the key in \(encrypted) is encrypted"),
+        ] {
+            let failure = #expect(throws: TLSFailure.self) {
+                _ = try TLSIdentity(certificateFile: certificate, keyFile: key)
+            }
+            #expect(failure?.description.hasPrefix(reason) == true, "\(String(describing: failure))")
+            #expect(failure?.hint?.hasSuffix(".") == true)
+        }
+        for (file, reason) in [(damaged, "is damaged"), (empty, "holds no certificate"), (empty + "x", "cannot read")] {
+            let failure = #expect(throws: TLSFailure.self) { _ = try TLSTrust(authoritiesFile: file) }
+            #expect(failure?.description.contains(reason) == true, "\(String(describing: failure))")
+        }
+    }
+
+    @Test("a certificate says what hosts it is for", arguments: ["relay.test", "192.0.2.7", "*.relay.test"])
+    func hosts(name: String) throws {
+        let certificate = try TestCertificate(for: name)
+        let identity = try TLSIdentity(
+            certificateFile: certificate.certificateFile, keyFile: certificate.keyFile)
+        #expect(identity.hosts == [name])
     }
 }

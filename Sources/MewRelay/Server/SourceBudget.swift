@@ -18,8 +18,7 @@ struct SourceBudget {
         var description: String {
             switch family {
             case .ipv4: "\(SocketAddress(ipv4: UInt32(prefix << 8), port: 0).host)/24"
-            case .ipv6:
-                SocketAddress(ipv6High: prefix << 8, low: 0, port: 0).host.filter { $0 != "[" && $0 != "]" } + "/56"
+            case .ipv6: "\(SocketAddress(ipv6High: prefix << 8, low: 0, port: 0).host)/56"
             }
         }
     }

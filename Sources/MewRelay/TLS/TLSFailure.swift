@@ -4,8 +4,8 @@ internal import CQuic
 package enum TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The peer's certificate is not one we trust for the name we dialled; the library's words.
     case certificate(String)
-    /// A certificate or key file that cannot be used.
-    case identity(String)
+    /// A certificate or key file that cannot be used; and what to do, a whole sentence.
+    case identity(String, hint: String)
     /// The peer ended the handshake or the connection with an alert.
     case alert(String)
     /// The peer's bytes break the protocol, or the connection ended inside of it.
@@ -16,11 +16,16 @@ package enum TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .certificate(let reason): "the certificate is not trusted: \(reason)"
-        case .identity(let reason): reason
+        case .identity(let reason, _): reason
         case .alert(let reason): "the other side ended TLS: \(reason)"
         case .broken(let reason): "TLS broke: \(reason)"
         case .library(let reason): "TLS library: \(reason)"
         }
+    }
+
+    /// What to do; nil when that is not known.
+    package var hint: String? {
+        if case .identity(_, let hint) = self { hint } else { nil }
     }
 
     static func words(_ status: Int32) -> String {

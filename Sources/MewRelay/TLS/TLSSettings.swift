@@ -8,23 +8,30 @@ package final class TLSIdentity: @unchecked Sendable {
 
     /// Both files are PEM; the certificate file holds the chain, leaf first. Blocks for as long as reading takes.
     package init(certificateFile: String, keyFile: String) throws(TLSFailure) {
-        handle = try allocateCredentials()
-        let status = gnutls_certificate_set_x509_key_file(handle, certificateFile, keyFile, GNUTLS_X509_FMT_PEM)
-        guard status >= 0 else {
-            throw .identity(Self.reason(status, certificateFile: certificateFile, keyFile: keyFile))
+        let (certificate, key) = (try PEMFile(certificateFile), try PEMFile(keyFile))
+        try certificate.mustHoldCertificate()
+        try key.mustHoldKey()
+        let handle = try allocateCredentials()
+        self.handle = handle
+        let status = certificate.withDatum { certificate in
+            key.withDatum { gnutls_certificate_set_x509_key_mem(handle, certificate, $0, GNUTLS_X509_FMT_PEM) }
         }
+        guard status >= 0 else { throw Self.failure(status, certificate, key) }
     }
 
     deinit {
         gnutls_certificate_free_credentials(handle)
     }
 
-    private static func reason(_ status: Int32, certificateFile: String, keyFile: String) -> String {
-        switch status {
-        case GNUTLS_E_FILE_ERROR: "cannot read \(certificateFile) or \(keyFile)"
-        case GNUTLS_E_CERTIFICATE_KEY_MISMATCH: "the key in \(keyFile) does not belong to \(certificateFile)"
-        default: "cannot use \(certificateFile) with \(keyFile): \(TLSFailure.words(status))"
+    private static func failure(_ status: Int32, _ certificate: PEMFile, _ key: PEMFile) -> TLSFailure {
+        guard status != GNUTLS_E_CERTIFICATE_KEY_MISMATCH else {
+            return .identity(
+                "the key in \(key.path) does not belong to the certificate in \(certificate.path)",
+                hint: "The first certificate of the file must be the relay's own, and the key the one it was made for.")
         }
+        let damaged =
+            certificate.holdsWholeCertificates ? "the key in \(key.path)" : "a certificate in \(certificate.path)"
+        return .identity("\(damaged) is damaged", hint: "Write the file again.")
     }
 }
 
@@ -42,10 +49,13 @@ package final class TLSTrust: @unchecked Sendable {
 
     /// - Parameter authoritiesFile: PEM certificates.
     package init(authoritiesFile: String) throws(TLSFailure) {
-        handle = try allocateCredentials()
-        let count = gnutls_certificate_set_x509_trust_file(handle, authoritiesFile, GNUTLS_X509_FMT_PEM)
+        let file = try PEMFile(authoritiesFile)
+        try file.mustHoldCertificate()
+        let handle = try allocateCredentials()
+        self.handle = handle
+        let count = file.withDatum { gnutls_certificate_set_x509_trust_mem(handle, $0, GNUTLS_X509_FMT_PEM) }
         guard count > 0 else {
-            throw .identity("no certificate in \(authoritiesFile)" + (count < 0 ? ": \(TLSFailure.words(count))" : ""))
+            throw .identity("a certificate in \(authoritiesFile) is damaged", hint: "Write the file again.")
         }
     }
 

@@ -30,14 +30,17 @@ enum HelpText {
     }
 
     static func overview(of commands: [Command], under path: [String]) -> String {
-        let members = commands.filter { $0.path.starts(with: path) }
+        let isShort = path.isEmpty
+        let members = commands.filter { $0.path.starts(with: path) && !(isShort && $0.path.first == "bench") }
+        let rows =
+            members.map { ($0.name, $0.summary) } + (isShort ? [("bench …", "measure; see 'mew help bench'")] : [])
         let title =
             path.isEmpty
             ? "mew: reach the coding agents on your machines, from any of your machines."
             : "mew \(path.joined(separator: " ")): one of these commands."
         return [
             title,
-            table(members.map { ($0.name, $0.summary) }),
+            table(rows),
             "'mew help COMMAND' shows what a command takes.",
         ].joined(separator: "\n\n")
     }

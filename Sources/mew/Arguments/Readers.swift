@@ -21,13 +21,13 @@ enum Readers {
     }
 
     static func integer(
-        _ what: String, in range: ClosedRange<Int>
+        _ what: String, in range: ClosedRange<Int>, of unit: String? = nil
     ) -> @Sendable (String) throws(UsageError) -> Int {
         { text throws(UsageError) in
             guard let value = Int(text), range.contains(value) else {
+                let number = "a whole number" + (unit.map { " of \($0)" } ?? "")
                 throw UsageError(
-                    "\(what) must be a whole number from \(range.lowerBound) to \(range.upperBound), not '\(shown(text))'"
-                )
+                    "\(what) must be \(number) from \(range.lowerBound) to \(range.upperBound), not '\(shown(text))'")
             }
             return value
         }

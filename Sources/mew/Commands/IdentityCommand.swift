@@ -13,7 +13,7 @@ extension Command {
         let output = invocation.context.output
         output.json(["node_id": .string(node.z32), "hex": .string(node.hex)])
         output.line(node.z32)
-        output.line(node.hex)
+        output.line("\(node.hex) (the same in hexadecimal)")
         return .ok
     }
 }

@@ -28,7 +28,8 @@ extension Command {
         read: Readers.text("--access"))
     private static let rate = Option<Int>(
         "rate", "BYTES", "how many bytes a second one client may send (default: as many as it can)",
-        read: Readers.integer("--rate", in: RelayLimits.leastBytesPerSecond...1_000_000_000_000))
+        read: Readers.integer(
+            "--rate", in: RelayLimits.leastBytesPerSecond...1_000_000_000_000, of: "bytes per second"))
     private static let connections = Option<Int>(
         "max-connections", "N", "connections in all (default 10000)",
         read: Readers.integer("--max-connections", in: 1...1_000_000))
@@ -50,7 +51,7 @@ extension Command {
         ],
         details: [
             "For a machine that everybody can reach. It sees who sends to whom and how much, never what. mew nodes and iroh "
-                + "endpoints use it with the URL it prints when it is ready.",
+                + "endpoints use it with a URL it prints when it is ready: with a certificate those of the hosts it is for.",
             "Everyone may use it unless --allow or --token says otherwise. --deny keeps out who is honest: mew dials under keys "
                 + "that it throws away, and says whose they are when a relay has --allow or --deny. Who makes up a key and says "
                 + "nothing is stopped by --allow or --token only.",

@@ -1,5 +1,6 @@
 import MewBase
 import MewDaemon
+import MewWire
 
 /// Where others reach a relay that is bound to some addresses: those themselves, and for a wildcard the machine's own, those
 /// that the whole Internet can reach first.
@@ -14,6 +15,15 @@ struct RelayPlaces {
         let ordered = found.filter(\.isPublic) + found.filter { !$0.isPublic }
         // A machine without any address: what is bound says at least the port.
         addresses = ordered.isEmpty ? bound : ordered
+    }
+
+    /// Those of a relay with TLS, by what its certificate is for. A name that is no host, such as a wildcard, makes none.
+    static func urls(hosts: [String], bound: [SocketAddress]) -> [String] {
+        var ports: [UInt16] = []
+        for address in bound where !ports.contains(address.port) { ports.append(address.port) }
+        return hosts.flatMap { host in
+            ports.compactMap { port in (try? RelayURL("https://\(host):\(port)/"))?.description }
+        }
     }
 
     /// - Parameter scheme: `http` or `https`.

@@ -58,7 +58,7 @@ struct RelayRun: Sendable {
         // Before it says that it is ready: whoever reads that may send a signal at once.
         let (stops, stop) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         listen(to: server, log, stop: stop)
-        announce(secret.node, listening)
+        announce(secret.node, listening, hosts: settings.identity?.hosts ?? [])
         for await _ in stops { break }
         await server.drain()
         context.runtime.signals.listen(nil)
@@ -90,40 +90,33 @@ struct RelayRun: Sendable {
         do throws(TLSFailure) {
             return try TLSIdentity(certificateFile: tls.certificate, keyFile: tls.key)
         } catch {
-            throw CommandFailure(.badInput, "\(error)", hint: "Give PEM files that belong together.")
+            throw CommandFailure(.badInput, "\(error)", hint: error.hint)
         }
     }
 
     private func rules() throws(CommandFailure) -> AccessRules {
         guard let path = options.accessFile else { return options.rules }
         var rules = options.rules
-        let text = try Self.text(of: path, maxBytes: AccessFile.maxBytes)
+        let text = try Self.text(of: path)
         do throws(AccessFile.Malformed) {
             try AccessFile.read(text, into: &rules)
         } catch {
-            throw CommandFailure(.badInput, "cannot use the rules in \(path): \(error)")
+            throw CommandFailure(.badInput, "cannot use the rules in \(path): \(error)", hint: "Correct the line.")
         }
         return rules
     }
 
-    private static func text(of path: String, maxBytes: Int) throws(CommandFailure) -> String {
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else {
-            throw CommandFailure(.badInput, "cannot read \(path): \(SystemError(errno: errno, doing: "").reason)")
+    private static func text(of path: String) throws(CommandFailure) -> String {
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            bytes = try WholeFile.bytes(of: path, maxBytes: AccessFile.maxBytes)
+        } catch {
+            throw CommandFailure(
+                .badInput, "cannot read \(path): \(error.reason)",
+                hint: "Check the path, and that this user may read it.")
         }
-        defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: maxBytes + 1)
-        var count = 0
-        while count < bytes.count {
-            let more = bytes.withUnsafeMutableBytes { read(file, $0.baseAddress.map { $0 + count }, $0.count - count) }
-            guard more >= 0 else {
-                throw CommandFailure(.badInput, "cannot read \(path): \(SystemError(errno: errno, doing: "").reason)")
-            }
-            guard more > 0 else { break }
-            count += more
-        }
-        guard count <= maxBytes, let text = String(validating: bytes[..<count], as: UTF8.self) else {
-            throw CommandFailure(.badInput, "\(path) is larger than \(maxBytes) bytes, or no text")
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw CommandFailure(.badInput, "\(path) is no text", hint: "Give a text file with one rule a line.")
         }
         return text
     }
@@ -143,10 +136,12 @@ struct RelayRun: Sendable {
         let port = isSealed ? RelayOptions.sealedPort : RelayOptions.plainPort
         for address in options.http.isEmpty ? Self.all(port) : options.http {
             let isOptional = options.http.isEmpty && address.family == .ipv6
-            if let bound = try await bind(server, address, isSealed, isOptional) { listening.http.append(bound) }
+            let bound = try await bind(server, address, isSealed, isOptional, "--http")
+            if let bound { listening.http.append(bound) }
         }
         for address in options.plain {
-            if let bound = try await bind(server, address, false, false) { listening.plain.append(bound) }
+            let bound = try await bind(server, address, false, false, "--plain-http")
+            if let bound { listening.plain.append(bound) }
         }
         listening.udp = await answerProbes(server)
         return listening
@@ -158,13 +153,13 @@ struct RelayRun: Sendable {
 
     /// - Parameter isOptional: a machine without IPv6 is none that lacks something.
     private func bind(
-        _ server: RelayServer, _ address: SocketAddress, _ isSealed: Bool, _ isOptional: Bool
+        _ server: RelayServer, _ address: SocketAddress, _ isSealed: Bool, _ isOptional: Bool, _ option: String
     ) async throws(CommandFailure) -> SocketAddress? {
         do throws(SocketError) {
             return try await server.listen(address, sealed: isSealed)
         } catch {
             if isOptional, error == .familyNotSupported || error == .addressNotAvailable(address) { return nil }
-            throw CommandFailure(socket: error, address: address)
+            throw CommandFailure(socket: error, "TCP \(address)", address, option)
         }
     }
 
@@ -177,8 +172,10 @@ struct RelayRun: Sendable {
                 bound.append(try await server.answerProbes(address))
             } catch {
                 guard !(wanted.isEmpty && error == .familyNotSupported) else { continue }
-                let failure = CommandFailure(socket: error, address: address)
-                context.output.warning("\(failure.message), so iroh endpoints start 3 s later.")
+                let failure = CommandFailure(socket: error, "UDP \(address)", address, "--udp")
+                context.output.warning(
+                    "\(failure.message). The relay works without it; iroh endpoints ask there where they are, and start 3 s "
+                        + "later when nobody answers. \(failure.hint ?? "") Or say --no-udp.")
             }
         }
         return bound
@@ -225,46 +222,60 @@ struct RelayRun: Sendable {
     // MARK: - Words
 
     /// The line that scripts wait for comes last.
-    private func announce(_ node: NodeID, _ listening: Listening) {
+    private func announce(_ node: NodeID, _ listening: Listening, hosts: [String]) {
         let output = context.output
-        let scheme = options.tls == nil ? "http" : "https"
         if options.rules.allowed == nil, options.rules.tokens.isEmpty, options.accessFile == nil {
             output.note("Everyone who can reach this relay may use it.")
         }
-        let places = RelayPlaces(bound: listening.http).urls(scheme)
-        if options.tls != nil { output.note("Clients use the name of the certificate in place of the address.") }
+        let places = places(listening, hosts)
+        let pinned = places.map { "\($0)#\(node.z32)" }
         for url in listening.plain.isEmpty ? [] : RelayPlaces(bound: listening.plain).urls("http") {
             output.note("Also without TLS: \(url)")
         }
-        output.note("Whoever adds #\(node.z32) to its URL pins its key.")
+        if let url = pinned.first { output.note("With its key pinned: \(url)") }
         for address in listening.udp { output.note("Answers address discovery on UDP \(address).") }
         output.json([
             "event": "ready", "node_id": .string(node.z32), "http": Self.text(listening.http.first),
             "udp": Self.text(listening.udp.first), "tls": .bool(options.tls != nil),
             "listens": .array((listening.http + listening.plain).map { .string($0.description) }),
-            "urls": .array(places.map(JSON.string)),
+            "urls": .array(places.map(JSON.string)), "pinned_urls": .array(pinned.map(JSON.string)),
         ])
         for url in places { output.line("mew-relay:\(url)") }
+    }
+
+    /// What clients are given: with a certificate the hosts that it is for, because they refuse it for all others.
+    private func places(_ listening: Listening, _ hosts: [String]) -> [String] {
+        let addresses = RelayPlaces(bound: listening.http)
+        guard options.tls != nil else { return addresses.urls("http") }
+        let named = RelayPlaces.urls(hosts: hosts, bound: listening.http)
+        guard named.isEmpty else { return named }
+        context.output.note("Clients use a name of the certificate in place of the address.")
+        return addresses.urls("https")
     }
 
     private static func text(_ address: SocketAddress?) -> JSON { address.map { .string($0.description) } ?? .null }
 }
 
 extension CommandFailure {
-    fileprivate init(socket error: SocketError, address: SocketAddress) {
+    /// - Parameters:
+    ///   - place: the address with its protocol.
+    ///   - option: that names another one.
+    fileprivate init(socket error: SocketError, _ place: String, _ address: SocketAddress, _ option: String) {
         switch error {
         case .addressInUse:
             self.init(
-                .portTaken, "another program listens on \(address) already",
-                hint: "Stop it, or choose another port with --http.")
+                .portTaken, "another program listens on \(place) already",
+                hint: "Stop it, or choose another port with \(option).")
         case .permissionDenied:
             self.init(
-                .badInput, "this user may not listen on \(address)",
-                hint: "Ports below 1024 need CAP_NET_BIND_SERVICE; or choose another with --http.")
+                .badInput, "this user may not listen on \(place)",
+                hint: "Ports below 1024 need CAP_NET_BIND_SERVICE; or choose another with \(option).")
         case .addressNotAvailable:
             self.init(.badInput, "this machine has no address \(address.host)", hint: "See 'ip address'.")
         case .familyNotSupported:
-            self.init(.badInput, "this machine has no support for the family of \(address)")
+            self.init(
+                .badInput, "this machine has no IPv6, or no IPv4, for \(place)",
+                hint: "Choose another address with \(option).")
         case .system(let errno, let doing):
             self.init(.internal, "\(SystemError(errno: errno, doing: doing))")
         }

@@ -1,3 +1,4 @@
+import MewTestSupport
 import MewWire
 import Testing
 
@@ -14,6 +15,20 @@ struct RelayReadyTests {
         let bound = try #require(ready["listens"]?.asArray?.first?.asString)
         #expect(bound.hasPrefix("0.0.0.0:") && ready["http"]?.asString == bound)
         #expect(relay.process.out.lines.allSatisfy { !$0.contains("http://0.0.0.0") })
+        await relay.stop()
+    }
+
+    @Test("with a certificate they are told its name, and the whole URL that pins the key")
+    func named() async throws {
+        let certificate = try TestCertificate(for: "relay.test")
+        let relay = try await RealRelay(
+            RealMachine(), ["--tls-cert", certificate.certificateFile, "--tls-key", certificate.keyFile])
+        let ready = try JSON(parsing: #require(relay.process.out.lines.first { $0.contains("ready") }))
+        let port = try #require(ready["http"]?.asString?.split(separator: ":").last)
+        #expect(ready["urls"] == [.string("https://relay.test:\(port)/")])
+        let node = try #require(ready["node_id"]?.asString)
+        #expect(ready["pinned_urls"] == [.string("https://relay.test:\(port)/#\(node)")])
+        #expect(relay.process.err.text.contains("its key pinned: \(relay.url)#\(node)"))
         await relay.stop()
     }
 }
