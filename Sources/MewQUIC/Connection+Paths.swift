@@ -10,6 +10,13 @@ extension Connection {
         driver.onPath = observer
     }
 
+    /// Listener: calls `observer` on the loop, in the midst of a turn, each time the dialler has moved the connection: it must not
+    /// call back at once.
+    package func observeMoves(_ observer: @escaping @Sendable (RouteMove) -> Void) {
+        driver.toldRoute = driver.pathState?.route
+        driver.onMove = observer
+    }
+
     /// One `PathNotice.sent` as soon as something is under way that the peer has to acknowledge.
     package func tellWhenSent() {
         driver.tellsWhenSent = true
@@ -68,6 +75,17 @@ package enum PathNotice: Hashable, Sendable {
     case checked(SocketAddress)
     /// A check is over: by which route the peer answered, nil when it did not.
     case probed(CorePath, answeredBy: Route?)
+}
+
+/// The dialler has moved a connection.
+package struct RouteMove: Hashable, Sendable {
+    package let from: Route
+    package let to: Route
+    /// It was called a moment before, because it was not heard.
+    package let wasUnheard: Bool
+
+    /// How old a call may be that a move is put down to: a dialler that hears it moves within some round trips.
+    static let callAge: Duration = .seconds(10)
 }
 
 /// The path of a connection at one moment.

@@ -59,6 +59,15 @@ extension ConnectionDriver {
     func pathChanged() {
         guard let core else { return }
         routes.pathChanged(to: core.path)
+        tellMove(routes.outlets(of: core.path).first?.route)
+    }
+
+    /// A new path by the same way is no move.
+    private func tellMove(_ route: Route?) {
+        guard let onMove, let route, route != toldRoute else { return }
+        let wasUnheard = unheardCall.map { $0.advanced(by: RouteMove.callAge) >= loop.now } ?? false
+        if let from = toldRoute { onMove(RouteMove(from: from, to: route, wasUnheard: wasUnheard)) }
+        (toldRoute, unheardCall) = (route, nil)
     }
 
     func tellWhetherSent() {

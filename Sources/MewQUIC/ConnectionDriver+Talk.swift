@@ -164,6 +164,7 @@ extension ConnectionDriver {
             guard let bytes = self.talk?.talk.ask(.call(call), entropy: endpoint.entropy, now: now) else { return }
             endpoint.send(bytes, by: way)
         }
+        if call.unheard != nil { unheardCall = now }
         endpoint.called(ways.count, isUnheard: call.unheard != nil)
     }
 

@@ -49,6 +49,12 @@ final class ConnectionDriver {
     var migrations: [CorePath: Bool?] = [:]
     /// Told what happens to paths; called within a turn.
     var onPath: ((PathNotice) -> Void)?
+    /// Told on the listening side when the connection goes another way; called within a turn.
+    var onMove: ((RouteMove) -> Void)?
+    /// Which way that was told last.
+    var toldRoute: Route?
+    /// When the dialler was called last because it was not heard.
+    var unheardCall: Instant?
     /// `onPath` is to hear of the next packet that the peer has to acknowledge.
     var tellsWhenSent = false
     /// Where the packets came from that are being read.

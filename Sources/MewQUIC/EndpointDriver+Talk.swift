@@ -29,7 +29,7 @@ extension EndpointDriver {
 
     func called(_ ways: Int, isUnheard: Bool) {
         counters.callsSent += 1
-        report(.info, "called", "called a peer by \(ways) ways" + (isUnheard ? ": it is not heard any more" : ""))
+        report(.debug, "called", "called a peer by \(ways) ways" + (isUnheard ? ": it is not heard any more" : ""))
     }
 
     func presenceChanged(_ presence: Presence) {

@@ -55,6 +55,27 @@ public protocol IncomingLink: Link {
 
     /// The peer has said who it is and a person must decide: the 10 s are over, the other limits stay. Idempotent.
     func keepWaiting() async
+
+    /// Calls `observer` each time the peer has moved the link to another way; from the link's isolation, so that it has to return
+    /// at once.
+    func observeMoves(_ observer: @escaping @Sendable (LinkMove) -> Void) async
+}
+
+extension IncomingLink {
+    /// For links that never change their path.
+    public func observeMoves(_ observer: @escaping @Sendable (LinkMove) -> Void) async {}
+}
+
+/// A peer has moved the link that it dialled.
+public struct LinkMove: Hashable, Sendable {
+    public let from: LinkPath
+    public let to: LinkPath
+    /// It was not heard any more on the way before.
+    public let wasUnheard: Bool
+
+    public init(from: LinkPath, to: LinkPath, wasUnheard: Bool) {
+        (self.from, self.to, self.wasUnheard) = (from, to, wasUnheard)
+    }
 }
 
 /// Where peers arrive.

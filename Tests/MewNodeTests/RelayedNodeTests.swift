@@ -6,6 +6,7 @@ import MewRelay
 import MewSim
 import MewTestSupport
 import MewWire
+import Synchronization
 import Testing
 
 /// Two nodes and a relay between them, on the simulated network.
@@ -19,8 +20,17 @@ struct RelayedNodeTests {
         let near: Node
         let farMachine: SimNode
         let nearMachine: SimNode
+        /// What the far node has seen of the near one's moves.
+        let moves: Moves
 
         var farAddress: SocketAddress { farMachine.address(port: RelayedNodeTests.port) }
+    }
+
+    private final class Moves: Sendable {
+        private let seen = Mutex<[LinkMove]>([])
+
+        var all: [LinkMove] { seen.withLock { $0 } }
+        func append(_ move: LinkMove) { seen.withLock { $0.append(move) } }
     }
 
     private static func start(
@@ -45,8 +55,12 @@ struct RelayedNodeTests {
             let relay = TestRelay()
             let far = try Self.start(2, relay: relay, relays: [TestRelay.url], on: farMachine, world)
             let near = try Self.start(1, relay: relay, relays: [], on: nearMachine, world)
-            farMachine.loop.spawn { [loop = Lent(farMachine.loop)] in await echoAll(far, loop.value) }
-            let pair = Pair(relay: relay, far: far, near: near, farMachine: farMachine, nearMachine: nearMachine)
+            let moves = Moves()
+            farMachine.loop.spawn { [loop = Lent(farMachine.loop)] in
+                await echoAll(far, loop.value) { moves.append($0) }
+            }
+            let pair = Pair(
+                relay: relay, far: far, near: near, farMachine: farMachine, nearMachine: nearMachine, moves: moves)
             try body(world, pair)
             try world.run(on: nearMachine) { await near.stop() }
             try world.run(on: farMachine) { await far.stop() }
@@ -196,7 +210,10 @@ struct RelayedNodeTests {
     }
 
     @Test(
-        "an address that answers only later takes the connection over from the relay; when it falls silent, the relay has it back"
+        """
+        an address that answers only later takes the connection over from the relay; when it falls silent, the relay has it back; \
+        the listener sees each move once
+        """
     )
     func movesBothWays() throws {
         try withPair { world, pair in
@@ -224,6 +241,9 @@ struct RelayedNodeTests {
             #expect(began.duration(to: world.now) <= .seconds(3))
             #expect(try path() == Self.relayed)
             #expect(loop.now > .zero)
+            let direct = LinkPath.direct(pair.nearMachine.address(port: Self.port))
+            #expect(pair.moves.all.map(\.from) == [Self.relayed, direct])
+            #expect(pair.moves.all.map(\.to) == [direct, Self.relayed])
         }
     }
 

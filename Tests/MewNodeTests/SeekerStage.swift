@@ -10,10 +10,11 @@ import Synchronization
 import Testing
 
 /// Every channel of every link gets its messages back. A dial may leave a link without any.
-func echoAll(_ node: Node, _ loop: any Loop) async {
+func echoAll(_ node: Node, _ loop: any Loop, moved: (@Sendable (LinkMove) -> Void)? = nil) async {
     while let link = await node.acceptLink() {
         loop.spawn {
             await link.authorize(charging: ByteBudget(maxBytes: 64 << 20))
+            if let moved { await link.observeMoves(moved) }
             while let channel = await link.acceptChannel() {
                 while let message = try? await channel.receive() { try? await channel.send(message) }
                 await channel.finish()

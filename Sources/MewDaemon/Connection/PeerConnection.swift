@@ -93,10 +93,9 @@ actor PeerConnection {
             group.addTask { await self.handleEvents() }
             group.addTask { await self.acceptChannels() }
             let closure = await link.closed()
-            if device != nil {
-                daemon.note(
-                    .info, "device_disconnected", "disconnected: \(closure?.sentence ?? "the daemon is ending")",
-                    of: self)
+            if let device {
+                let reason = closure?.sentence ?? "the daemon is ending"
+                daemon.note(.info, "device_disconnected", "\(device.name) is disconnected: \(reason)", of: self)
             }
             inbox.finish()
             gate.close()
@@ -202,6 +201,7 @@ actor PeerConnection {
         self.device = device
         control = client
         await link.authorize(charging: daemon.allowance(of: node).bytes)
+        await noteMoves(of: device.name)
         // Before anything that goes to everybody.
         if answerHello { sendReady() }
         await daemon.sessions.add(client)
@@ -256,18 +256,4 @@ actor PeerConnection {
 /// What framing violations reset a stream with (spec/native-wire.md §1).
 enum FramingCode {
     static let violation: UInt64 = 0x103
-}
-
-extension LinkClosure {
-    /// For the log. A peer's reason is cleaned.
-    var sentence: String {
-        switch self {
-        case .local(let code): "we closed with code \(code.rawValue)"
-        case .peer(.done, ""): "the peer ended the connection"
-        case .peer(let code, let reason): "the peer closed with code \(code.rawValue) (\(reason.printable(limit: 120)))"
-        case .idle: "nothing was heard any more"
-        case .reset: "the peer had lost the connection"
-        case .transport(let reason): reason.printable(limit: 200)
-        }
-    }
 }

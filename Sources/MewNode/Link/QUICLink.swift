@@ -142,6 +142,14 @@ package actor QUICLink: IncomingLink {
         await connection.keepWaiting()
     }
 
+    package func observeMoves(_ observer: @escaping @Sendable (LinkMove) -> Void) async {
+        await connection.observeMoves { [names] move in
+            observer(
+                LinkMove(
+                    from: LinkPath(move.from, names), to: LinkPath(move.to, names), wasUnheard: move.wasUnheard))
+        }
+    }
+
     /// What was sent in this turn of the loop still leaves before the close: a last message such as `revoked` then usually
     /// arrives. Nothing waits for acknowledgements; the reason says it all once more.
     package func close(code: CloseCode, reason: String) async {
@@ -180,8 +188,8 @@ package actor QUICLink: IncomingLink {
     }
 
     private static let otherSideDecides = WhyNotDirect(
-        .otherSideDecides, text: "the other side dialled, and only it can move the connection to an address",
-        help: "Ask there with 'mew status' why it does not.")
+        .otherSideDecides, text: "only the device can move it to an address, because the device dialled",
+        help: "Run 'mew status D' on that device, where D is this machine.")
 }
 
 extension Loop {
