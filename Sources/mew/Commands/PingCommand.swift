@@ -22,6 +22,9 @@ extension Command {
                 tally.add(try await ping(number, session))
             }
             if let summary = tally.summary { session.output.line(summary) }
+            if let reason = await session.supervisor.linkStatus()?.whyNotDirect {
+                session.output.line(PingTally.sentence(reason))
+            }
         }
         return .ok
     }
@@ -81,6 +84,12 @@ struct PingTally {
     /// The mean of the two in the middle when there are two.
     private static func median(_ sorted: [Duration]) -> Duration {
         (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+    }
+
+    /// Why the last of them went through a relay, and what would help.
+    static func sentence(_ reason: WhyNotDirect) -> String {
+        let help = reason.help.map { ". \($0.printable(limit: 300))" } ?? ""
+        return "not direct: \(reason.text.printable(limit: 300))\(help)"
     }
 
     /// How the path changed; nil when it did not.

@@ -18,7 +18,7 @@ extension Command {
             try await session.attempt("ask \(session.name)") { () async throws(ClientError) in
                 try await session.supervisor.ping()
             }
-            let status = await session.supervisor.linkStatus()
+            let status = await session.settledStatus()
             let report = LinkReport(
                 daemon: session.name, node: target.record.node, status,
                 isInTwoPlaces: await session.supervisor.view.isInTwoPlaces,
@@ -52,7 +52,7 @@ extension Command {
         }
         if output.isJSON { output.json(row(status)) }
         if status.links.isEmpty { output.line("nobody is connected") }
-        for link in status.links { show(LinkReport(link), output) }
+        for link in status.links { show(LinkReport(link, of: status.name.printableName), output) }
         return .ok
     }
 

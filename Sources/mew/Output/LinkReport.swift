@@ -34,12 +34,23 @@ struct LinkReport {
     }
 
     /// A link of this machine's daemon, as it tells it.
-    init(_ link: ControlLink) {
+    ///
+    /// - Parameter own: the name of this machine's daemon.
+    init(_ link: ControlLink, of own: String) {
         let path: LinkPath? =
             link.relay.map { .relay(url: $0) } ?? link.address.flatMap { SocketAddress($0) }.map { .direct($0) }
         (daemon, node, self.path, now) = (link.name.printableName, link.node, PathWords(path), .zero)
         (sinceMs, roundTripMs, lastProofMs) = (link.sinceMs, link.roundTripMs, link.lastProofMs)
-        (whyNotDirect, candidates, relays, isInTwoPlaces) = (link.whyNotDirect, [], [], nil)
+        whyNotDirect = link.whyNotDirect.map { Self.onward($0, own) }
+        (candidates, relays, isInTwoPlaces) = ([], [], nil)
+    }
+
+    /// What only the other side knows can be asked there, by a command that answers there.
+    private static func onward(_ reason: WhyNotDirect, _ own: String) -> WhyNotDirect {
+        guard reason.code == .otherSideDecides else { return reason }
+        return WhyNotDirect(
+            reason.code, text: reason.text,
+            help: "Run 'mew status \(shellQuoted(own))' on that device: it says why it does not, and what would help.")
     }
 
     private static func age(_ then: Instant, _ now: Instant) -> Int64 {
