@@ -23,6 +23,7 @@ package actor RecordPublisher {
     private var tasks: [UInt64: Task<Void, Never>] = [:]
     private var lastTask: UInt64 = 0
     private var isStopped = false
+    private var warnings: [RelayURL: RepeatedWarning] = [:]
 
     /// - Parameters:
     ///   - places: the relays at which it is published.
@@ -112,13 +113,24 @@ package actor RecordPublisher {
     private func finished(_ number: UInt64) { tasks[number] = nil }
 
     private func report(_ url: RelayURL, _ failure: LookupFailure?) {
-        diagnostics.record(ifWanted: failure == nil ? .debug : .warning) {
+        let level = level(url, failure)
+        diagnostics.record(ifWanted: level) {
             guard let failure else {
-                return Diagnostic(.debug, "lookup", "record_published", "published at \(url) where this node is")
+                return Diagnostic(level, "lookup", "record_published", "published at \(url) where this node is")
             }
             return Diagnostic(
-                .warning, "lookup", "record_not_published",
-                "could not publish at \(url) where this node is: \(failure)")
+                level, "lookup", "record_not_published", "could not publish at \(url) where this node is: \(failure)")
+        }
+    }
+
+    /// A relay that cannot be reached is the business of the leg to it, which says so; what else fails is said once.
+    private func level(_ url: RelayURL, _ failure: LookupFailure?) -> Diagnostic.Level {
+        guard let failure else { return .debug }
+        switch failure {
+        case .stream, .timedOut: return .debug
+        case .malformed, .status, .badRecord:
+            let isDue = warnings[url, default: RepeatedWarning()].isDue("\(failure)", now: loop.now)
+            return isDue ? .warning : .debug
         }
     }
 }

@@ -220,6 +220,11 @@ package final class Node: Dialer, LinkListener, Sendable {
         await relays?.homeStatus() ?? []
     }
 
+    /// Suspends until it is known of each relay in use whether it forwards for us, at most for `limit`.
+    package func relaysSettled(within limit: Duration) async {
+        await relays?.settled(within: limit)
+    }
+
     /// Takes nothing new, tells every peer `code` and `reason`, and closes the sockets. What was sent in this turn of the
     /// loop still leaves.
     package func stop(code: CloseCode = .done, reason: String = "") async {

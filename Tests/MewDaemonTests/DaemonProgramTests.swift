@@ -107,6 +107,26 @@ struct DaemonProgramTests {
         #expect(thief.1.first?.contains("UDP port \(port) is taken") == true)
     }
 
+    @Test("a relay that cannot be reached is told as such, with the reason and what to do, when the daemon is ready")
+    func deadRelay() async throws {
+        // A port whose listener is gone again.
+        let loop = try EventLoop(name: "gone")
+        let port = try await loop.spawn {
+            Result {
+                let listener = try TCPListener(binding: .loopback(port: 0), on: loop) { _ in }
+                defer { listener.close() }
+                return listener.localAddress.port
+            }
+        }.value.get()
+        loop.stop()
+        var configuration = configuration()
+        configuration.relays = [try RelayURL("http://127.0.0.1:\(port)/")]
+        let relays = try await withDaemon(configuration) { $0.readiness.relays }
+        #expect(relays.map(\.url) == configuration.relays && relays.map(\.isConnected) == [false])
+        #expect(relays.first?.problem?.contains("refused") == true)
+        #expect(relays.first?.advice?.contains("check that the relay runs") == true)
+    }
+
     @Test("a port that the user named and somebody has is an error, not another port")
     func takenPort() async throws {
         let loop = try EventLoop(name: "thief")

@@ -50,10 +50,32 @@ package struct DaemonReadiness: Sendable {
     package let name: String
     /// Where it is bound.
     package let addresses: [SocketAddress]
-    /// Through which it will be reachable as soon as they answer.
-    package let relays: [RelayURL]
+    /// Those of the configuration that are in use, home first as far as that is decided.
+    package let relays: [Relay]
     /// The agents on offer; the first one is the default.
     package let agents: [String]
     /// Whole sentences for people.
     package let warnings: [String]
+
+    package init(
+        node: NodeID, name: String, addresses: [SocketAddress], relays: [Relay], agents: [String], warnings: [String]
+    ) {
+        (self.node, self.name, self.addresses) = (node, name, addresses)
+        (self.relays, self.agents, self.warnings) = (relays, agents, warnings)
+    }
+
+    /// A relay, as it was when the daemon became ready.
+    package struct Relay: Sendable {
+        package let url: RelayURL
+        /// Devices reach the daemon through it.
+        package let isConnected: Bool
+        /// Half a sentence: why it is not connected; nil while nothing is known.
+        package let problem: String?
+        /// Half a sentence: what would help.
+        package let advice: String?
+
+        package init(url: RelayURL, isConnected: Bool, problem: String? = nil, advice: String? = nil) {
+            (self.url, self.isConnected, self.problem, self.advice) = (url, isConnected, problem, advice)
+        }
+    }
 }

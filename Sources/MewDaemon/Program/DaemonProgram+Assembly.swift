@@ -4,6 +4,7 @@ import MewHost
 import MewIdentity
 import MewLoop
 import MewNode
+import MewRelay
 import MewSession
 import MewStore
 import MewWire
@@ -42,11 +43,23 @@ extension DaemonProgram {
         return DaemonProgram(
             readiness: DaemonReadiness(
                 node: opened.node.node, name: configuration.name, addresses: opened.node.addresses,
-                relays: configuration.relays,
+                relays: await relays(of: opened.node),
                 agents: catalog.entries.map(\.name), warnings: opened.warnings),
             loops: loops, daemon: daemon, announcer: announcer, sessions: sessions, node: opened.node, store: store,
             control: control(daemon, listener, opened.node, stopper), controlListener: listener, lock: lock,
             diagnostics: diagnostics, stopper: stopper)
+    }
+
+    /// A relay one ocean away has answered by then; a daemon that waits longer seems to hang.
+    private static let relayPatience: Duration = .seconds(1)
+
+    private static func relays(of node: Node) async -> [DaemonReadiness.Relay] {
+        await node.relaysSettled(within: relayPatience)
+        return await node.homeRelays().filter { $0.role != .spare }.map { relay in
+            DaemonReadiness.Relay(
+                url: relay.url, isConnected: relay.status?.isConnected ?? false, problem: relay.status?.problem,
+                advice: relay.status?.advice)
+        }
     }
 
     /// Sessions settle what a crash left before anybody can ask.

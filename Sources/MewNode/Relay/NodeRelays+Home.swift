@@ -82,6 +82,23 @@ extension NodeRelays {
         }
     }
 
+    /// Suspends until every relay that is wanted forwards for us or has failed once, at most for `limit`. For one caller at a
+    /// time.
+    func settled(within limit: Duration) async {
+        guard !isSettled, !isStopped else { return }
+        let (settling, end) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingOldest(1))
+        whenSettled = end
+        let timer = loop.schedule(at: loop.now.advanced(by: limit)) { end.finish() }
+        for await _ in settling {}
+        loop.cancel(timer)
+        whenSettled = nil
+    }
+
+    private var isSettled: Bool {
+        guard !choice.relays.isEmpty else { return true }
+        return !choice.legs.isEmpty && choice.legs.allSatisfy { homes[$0]?.status?.isSettled ?? false }
+    }
+
     // MARK: Doing what was decided
 
     private func decide() {
@@ -94,6 +111,7 @@ extension NodeRelays {
         for url in wanted { want(url) }
         if let home = choice.home, home != formerHome { note(home, after: formerHome) }
         tell()
+        if isSettled { whenSettled?.finish() }
         if let homeTimer { loop.cancel(homeTimer) }
         homeTimer = choice.nextDeadline(now: loop.now).map { deadline in
             loop.schedule(at: deadline) { self.assumeIsolated { $0.decide() } }
@@ -180,5 +198,15 @@ extension NodeRelays {
         choice.networkChanged(now: loop.now)
         decide()
         changes.yield()
+    }
+}
+
+extension RelayLegStatus {
+    /// The first try is over, one way or the other.
+    fileprivate var isSettled: Bool {
+        switch phase {
+        case .connecting: false
+        case .connected, .waiting, .closed: true
+        }
     }
 }

@@ -57,6 +57,7 @@ actor NodeRelays {
     var lastHomeLeg: UInt64 = 0
     var measurer: Task<Void, Never>?
     var homeTimer: LoopTimer?
+    var whenSettled: AsyncStream<Void>.Continuation?
     /// What others were told last.
     var told: [RelayURL] = []
     /// What was published last.
@@ -190,6 +191,7 @@ actor NodeRelays {
         for timer in timers { if let timer { loop.cancel(timer) } }
         (homes, visits, homeTimer) = ([:], [:], nil)
         measurer?.cancel()
+        whenSettled?.finish()
         for keeper in keepers { keeper.cancel() }
         await publisher?.stop()
         for joined in visited { await leave(joined) }

@@ -41,6 +41,9 @@ package actor RelayLeg {
 
     var phase = RelayLegStatus.Phase.connecting
     var problem: String?
+    /// Why the last connection or try ended.
+    private var lastEnd: LegEnd?
+    private var warnings = RepeatedWarning()
     /// Takes the present complaint of the relay back.
     var problemTimer: LoopTimer?
     var isSuperseded = false
@@ -115,6 +118,8 @@ package actor RelayLeg {
 
     /// Waits until it is time for the next try.
     private func ended(_ end: LegEnd) async {
+        warn(end, wasUp: framing != nil)
+        lastEnd = end
         let lived = firstPong.map { $0.duration(to: loop.now) }
         (firstPong, pings, isSuperseded) = (nil, nil, false)
         endDoubt()
@@ -126,7 +131,6 @@ package actor RelayLeg {
         restartDelay = nil
         let until = loop.now.advanced(by: delay)
         phase = .waiting(until: until)
-        report(.info, "relay_lost", "the relay \(url): \(end.words)")
         waiters.resumeAll()
         let timer = loop.schedule(at: until) { self.assumeIsolated { $0.waiters.resumeAll() } }
         while phase == .waiting(until: until), loop.now < until, !Task.isCancelled {
@@ -140,7 +144,15 @@ package actor RelayLeg {
     package var status: RelayLegStatus {
         RelayLegStatus(
             phase: phase, roundTrip: pings?.roundTrip, measured: pings?.measured, problem: problem,
-            isSuperseded: isSuperseded)
+            advice: framing == nil ? lastEnd?.advice : nil, isSuperseded: isSuperseded)
+    }
+
+    /// Each reason once, not each try. A guest who is refused shows the node's key next: nothing is wrong yet.
+    private func warn(_ end: LegEnd, wasUp: Bool) {
+        if case .denied = end, settings.account != nil, !showsAccount { return }
+        let isNew = end != .networkChanged && warnings.isDue(end.words, now: loop.now)
+        let advice = end.advice.map { "; \($0)" } ?? "; it is tried again"
+        report(isNew ? .warning : wasUp ? .info : .debug, "relay_lost", "the relay \(url): \(end.words)\(advice)")
     }
 
     /// The relay serves this node, and would not have served a stranger.

@@ -19,6 +19,8 @@ package struct RelayLegStatus: Sendable, Equatable {
     package let measured: Instant?
     /// Why there is no connection, or what the relay complains about; half a sentence for people.
     package let problem: String?
+    /// What would help while there is no connection; half a sentence, nil when nothing is to be done.
+    package let advice: String?
     /// The same node ID is connected to this relay once more, and that connection gets the packets (NEEDS N-18).
     package let isSuperseded: Bool
 
@@ -53,6 +55,19 @@ enum LegEnd: Error, Equatable {
         case .silent: "the relay does not answer"
         case .ended: "the relay ended the connection"
         case .networkChanged: "the network has changed"
+        }
+    }
+    /// What the person who named the relay can do; half a sentence, nil when time alone helps.
+    var advice: String? {
+        switch self {
+        case .stream(.tls(.certificate)):
+            "name the authority it comes from with --relay-trust FILE, and write the URL with the name in the certificate"
+        case .stream(.tls): "check the URL: https:// is for relays with a certificate, http:// for those without"
+        case .stream(.lookup): "check the name in the URL"
+        case .stream, .silent: "check that the relay runs, and that no firewall is in the way"
+        case .refused, .violation: "check the URL, and the key behind its # if it has one"
+        case .denied: "check --relay-token, or ask whoever runs the relay to admit this node ID"
+        case .ended, .networkChanged: nil
         }
     }
 }

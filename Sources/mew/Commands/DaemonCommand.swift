@@ -68,7 +68,8 @@ extension Command {
         output.json([
             "event": "ready", "node_id": .string(readiness.node.z32), "hex": .string(readiness.node.hex),
             "addrs": .array(readiness.addresses.map { .string($0.description) }),
-            "relays": .array(readiness.relays.map { .string($0.description) }),
+            "relays": .array(readiness.relays.map { .string($0.url.description) }),
+            "relays_connected": .array(readiness.relays.filter(\.isConnected).map { .string($0.url.description) }),
         ])
         output.line("mew-node-id:\(readiness.node.z32)")
     }
@@ -81,10 +82,7 @@ struct DaemonWords {
     init(_ readiness: DaemonReadiness) {
         let addresses = readiness.addresses.map(\.description).joined(separator: ", ")
         var lines = ["\(readiness.name) listens on UDP \(addresses)."]
-        if !readiness.relays.isEmpty {
-            let relays = readiness.relays.map(\.description).joined(separator: ", ")
-            lines.append("It can be reached through \(relays) as well.")
-        }
+        lines += Self.relays(readiness.relays)
         lines += readiness.warnings.map { "Warning: \($0)" }
         if readiness.agents.contains("shell") {
             // DESIGN §9: whoever starts it must know.
@@ -92,5 +90,17 @@ struct DaemonWords {
                 "The shell agent is on: paired devices of scope collaborate and above can run commands as this user.")
         }
         self.lines = lines
+    }
+
+    /// What is so, and what is only tried.
+    private static func relays(_ relays: [DaemonReadiness.Relay]) -> [String] {
+        let connected = relays.filter(\.isConnected).map(\.url.description)
+        let lines =
+            connected.isEmpty ? [] : ["It can be reached through \(connected.joined(separator: ", ")) as well."]
+        return lines
+            + relays.filter { !$0.isConnected }.map { relay in
+                let advice = relay.advice.map { "; \($0)" } ?? ""
+                return "It tries the relay \(relay.url): \(relay.problem ?? "no answer yet")\(advice)."
+            }
     }
 }
