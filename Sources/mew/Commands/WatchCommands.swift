@@ -7,7 +7,9 @@ extension Command {
         "watch", "show what happens, live: in one session, or on the whole daemon",
         positionals: [Common.daemon.required, Common.session.optional], options: Common.routes,
         details: [
-            "Stays until Ctrl-C, and comes back by itself after a loss; nothing is shown twice and nothing is left out."
+            "Stays until Ctrl-C, and comes back by itself after a loss; nothing is shown twice and nothing is left out.",
+            "With --json every line is an event of the daemon as it is on the wire, and besides them {\"event\": \"lost\", "
+                + "\"daemon\": D, \"reason\": TEXT} and {\"event\": \"back\", \"daemon\": D} for the connection itself.",
         ]
     ) { invocation async throws(CommandFailure) in
         let command = try await ClientCommand.open(invocation)

@@ -79,10 +79,11 @@ struct Watching {
     private mutating func linkChanged(_ phase: LinkPhase) throws(CommandFailure) {
         switch phase {
         case .ready:
-            if !isReady { output.note("(connected again)") }
+            if !isReady { tell("back", "(connected again)") }
             isReady = true
         case .waiting(_, let trouble):
-            if isReady { output.note("(the connection is lost: \(ClientError(trouble).message); trying again)") }
+            let reason = ClientError(trouble).message
+            if isReady { tell("lost", "(the connection is lost: \(reason); trying again)", reason) }
             isReady = false
         case .parked(let refusal):
             throw CommandFailure(
@@ -90,6 +91,14 @@ struct Watching {
         case .idle, .dialing, .greeting, .pairing:
             break
         }
+    }
+
+    /// Programs see among the events of the daemon when there could be none.
+    private func tell(_ event: String, _ note: String, _ reason: String? = nil) {
+        var object: JSONObject = ["event": .string(event), "daemon": .string(daemon.name)]
+        object["reason"] = reason.map(JSON.string)
+        output.json(object)
+        output.note(note)
     }
 }
 

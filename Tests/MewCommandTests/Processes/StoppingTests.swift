@@ -1,5 +1,6 @@
 import Glibc
 import MewTestSupport
+import MewWire
 import Testing
 
 @testable import mew
@@ -58,13 +59,23 @@ struct StoppingTests {
         let (first, laptop) = (try await RealDaemon(RealMachine(), ["--back-in", "1"]), RealMachine())
         try await first.introduce(laptop)
         let watch = try laptop.start(["watch", "desk"])
-        while try await first.machine.run("status").out.contains("nobody is connected") {}
+        let program = try laptop.start(["watch", "desk", "--json"])
+        func links() async throws -> Int {
+            try await first.machine.run("status").outLines.count { $0.contains(": direct to ") }
+        }
+        while try await links() < 2 {}
         await first.stop()
         let port = try #require(first.address.split(separator: ":").last)
         let second = try await RealDaemon(first.machine, port: String(port))
         #expect(await watch.err.line(containing: "connected again") != nil)
-        watch.signal(SIGINT)
-        #expect(await watch.exit == 0)
+        #expect(await program.out.line(containing: "\"back\"") != nil)
+        for process in [watch, program] {
+            process.signal(SIGINT)
+            #expect(await process.exit == 0)
+        }
+        let events = program.out.lines.compactMap { try? JSON(parsing: $0) }.filter { $0["event"] != nil }
+        #expect(events.map { $0["event"] } == ["lost", "back"] && events.allSatisfy { $0["daemon"] == "desk" })
+        #expect(events.first?["reason"]?.asString?.contains("back in 1 s") == true)
         await second.stop()
     }
 
