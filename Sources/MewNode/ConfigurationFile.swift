@@ -5,7 +5,8 @@ package import MewWire
 ///
 ///     {"relays": ["https://relay.example.com/"], "relay_token": "secret", "relay_trust": "our-ca.pem"}
 ///
-/// Every key may be absent; the command line wins. Keys that are not known are for other versions and are passed over.
+/// Every key may be absent; the command line wins. A key that is not known is an error: whoever wrote it by hand believes that it
+/// does something.
 package struct ConfigurationFile: Hashable, Sendable {
     /// Where this machine's daemon can be reached, the nearest is home, and where commands look for nodes they do not know.
     package var relays: [RelayURL] = []
@@ -20,9 +21,20 @@ package struct ConfigurationFile: Hashable, Sendable {
 
     package init() {}
 
+    private enum Key {
+        static let relays = "relays"
+        static let relayToken = "relay_token"
+        static let relayTrust = "relay_trust"
+    }
+
+    /// All that there are.
+    package static let keys = [Key.relays, Key.relayToken, Key.relayTrust]
+
     /// Half a sentence that names the key.
     package struct Malformed: Error, Hashable, CustomStringConvertible {
         package let description: String
+        /// A key that does not exist, when that is what is wrong.
+        package var unknownKey: String?
     }
 
     package init(_ bytes: [UInt8]) throws(Malformed) {
@@ -32,13 +44,19 @@ package struct ConfigurationFile: Hashable, Sendable {
         } catch {
             throw Malformed(description: "it is no JSON: \(error)")
         }
-        guard json.asObject != nil else { throw Malformed(description: "it is no JSON object") }
-        relays = try Self.relays(json["relays"])
-        relayToken = try Self.text(json["relay_token"], "relay_token")
+        guard let object = json.asObject else { throw Malformed(description: "it is no JSON object") }
+        try Self.checkKeys(object)
+        relays = try Self.relays(json[Key.relays])
+        relayToken = try Self.text(json[Key.relayToken], Key.relayToken)
         if let relayToken, !RelayToken.isOne(relayToken) {
             throw Malformed(description: "\"relay_token\" \(RelayToken.rule)")
         }
-        relayTrust = try Self.text(json["relay_trust"], "relay_trust")
+        relayTrust = try Self.text(json[Key.relayTrust], Key.relayTrust)
+    }
+
+    private static func checkKeys(_ object: JSONObject) throws(Malformed) {
+        guard let key = object.keys.sorted().first(where: { !keys.contains($0) }) else { return }
+        throw Malformed(description: "there is no key \"\(key.printable(limit: 80))\"", unknownKey: key)
     }
 
     private static func relays(_ value: JSON?) throws(Malformed) -> [RelayURL] {
@@ -50,7 +68,7 @@ package struct ConfigurationFile: Hashable, Sendable {
                 throw Malformed(description: "\"relays\" holds something else than text")
             }
             do throws(RelayURLError) {
-                relays.append(try RelayURL(text))
+                relays.append(try RelayURL(typed: text))
             } catch {
                 throw Malformed(description: "\"relays\" holds '\(text.printable(limit: 80))', which \(error)")
             }

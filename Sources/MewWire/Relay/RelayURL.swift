@@ -18,7 +18,14 @@ public struct RelayURL: Hashable, Sendable, CustomStringConvertible {
     /// As in payloads (`PairingPayload`): longer ones are no URLs of relays.
     public static let maxBytes = 256
 
-    /// Parses what a person typed or a peer sent. A path is dropped, as iroh drops it.
+    /// Parses what a person typed, who is told that relays have no path, query or user.
+    package init(typed text: some StringProtocol) throws(RelayURLError) {
+        try self.init(text)
+        let path = try Self.key(try Self.scheme(text[...]).rest).rest.drop { $0 != "/" }
+        guard path.isEmpty || path == "/" else { throw .hasPath }
+    }
+
+    /// Parses what a peer sent. A path is dropped, as iroh drops it.
     public init(_ text: some StringProtocol) throws(RelayURLError) {
         guard text.utf8.count <= Self.maxBytes else { throw .tooLong }
         guard text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else { throw .notPrintable }
@@ -121,6 +128,8 @@ public enum RelayURLError: Error, Hashable, Sendable, CustomStringConvertible {
     case badPort
     case hasUser
     case hasQuery
+    /// Only a person is told.
+    case hasPath
     /// What stands behind `#` is no node ID.
     case key(NodeIDTextError)
 
@@ -134,6 +143,7 @@ public enum RelayURLError: Error, Hashable, Sendable, CustomStringConvertible {
         case .badPort: "has something else than a port between 1 and 65535 behind the colon"
         case .hasUser: "has a user name, which relays do not take"
         case .hasQuery: "has a query, which relays do not take"
+        case .hasPath: "has a path, which relays do not take: leave out what stands behind the host and its port"
         case .key(let error): "pins a key that is none: \(error)"
         }
     }

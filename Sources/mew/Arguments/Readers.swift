@@ -59,7 +59,7 @@ enum Readers {
     static func relayURL(_ what: String) -> @Sendable (String) throws(UsageError) -> RelayURL {
         { text throws(UsageError) in
             do throws(RelayURLError) {
-                return try RelayURL(text)
+                return try RelayURL(typed: text)
             } catch {
                 throw UsageError("\(what) '\(shown(text))' \(error)")
             }

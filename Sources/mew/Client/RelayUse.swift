@@ -43,8 +43,15 @@ struct RelayUse: Sendable {
         do throws(ConfigurationFile.Malformed) {
             return try ConfigurationFile(bytes)
         } catch {
-            throw CommandFailure(.badInput, "cannot use \(path): \(error)", hint: "Correct it, or move it away.")
+            throw CommandFailure(.badInput, "cannot use \(path): \(error)", hint: hint(error))
         }
+    }
+
+    private static func hint(_ error: ConfigurationFile.Malformed) -> String {
+        guard let key = error.unknownKey else { return "Correct it, or move it away." }
+        let near = nearestMatch(to: key, among: ConfigurationFile.keys)
+        return near.map { "Did you mean \"\($0)\"?" }
+            ?? "Its keys are \(ConfigurationFile.keys.joined(separator: ", "))."
     }
 
     static func trust(_ path: String) throws(CommandFailure) -> TLSTrust {

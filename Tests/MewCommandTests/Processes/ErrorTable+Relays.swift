@@ -22,6 +22,17 @@ extension ErrorTable {
                 "cannot use {home}/config.json: \"relays\" holds 'desk.example', which {problem}. Correct it, or move it "
                     + "away."),
             .init(
+                "config.json, a relay with a path", .badInput,
+                "cannot use {home}/config.json: \"relays\" holds 'https://relay.test/path', which has a path, which relays do "
+                    + "not take: leave out what stands behind the host and its port. Correct it, or move it away."),
+            .init(
+                "config.json, a mistyped key", .badInput,
+                "cannot use {home}/config.json: there is no key \"relay\". Did you mean \"relays\"?"),
+            .init(
+                "config.json, a key that is like no other", .badInput,
+                "cannot use {home}/config.json: there is no key \"colour\". Its keys are relays, relay_token, relay_trust."
+            ),
+            .init(
                 "config.json, a token that is no text", .badInput,
                 "cannot use {home}/config.json: \"relay_token\" is no text. Correct it, or move it away."),
             .init(
