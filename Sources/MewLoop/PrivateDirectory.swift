@@ -28,13 +28,20 @@ package struct PrivateDirectory: Sendable {
         try check(chmod(path, 0o700) == 0 ? 0 : errno, "closing \(path) to others")
     }
 
-    private static func isEmpty(_ path: String) -> Bool {
+    private static func isEmpty(_ path: String) -> Bool { holds(nothingBut: [], at: path) }
+
+    /// True when every file in the directory at `path` has one of these names.
+    package static func holds(nothingBut names: [String], at path: String) -> Bool {
         guard let directory = opendir(path) else { return false }
         defer { closedir(directory) }
-        // Every directory has two entries, itself and the one above.
-        var entries = 0
-        while entries <= 2, readdir(directory) != nil { entries += 1 }
-        return entries <= 2
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { field in
+                // The kernel ends every name with a zero.
+                field.withMemoryRebound(to: CChar.self, capacity: 1) { String(cString: $0) }
+            }
+            guard name == "." || name == ".." || names.contains(name) else { return false }
+        }
+        return true
     }
 
     /// A relative path would mean another place after a change of directory.

@@ -27,13 +27,25 @@ extension StartFailure {
             hint: "Stop that daemon, or choose another directory with --home DIR.")
     }
 
+    /// Others can enter the directory, which is not closed unasked: its files do not show that it is a state directory.
+    ///
+    /// - Parameter isOurs: there is nothing in it that could not be mew's.
+    static func open(_ path: String, isOurs: Bool) -> StartFailure {
+        let start = "cannot use \(path) as the state directory, because others can enter it"
+        return isOurs
+            ? StartFailure(.badInput, start, hint: "Close it to them: chmod 700 \(path).")
+            : StartFailure(.badInput, "\(start) and it holds other things", hint: ownDirectory)
+    }
+
+    private static let ownDirectory = "Name a directory of its own with --home DIR."
+
     init(_ path: String, _ error: SystemError) {
         switch error.kind {
         case .notEmpty:
             self.init(
                 .badInput,
                 "cannot use \(path) as the state directory, because others can enter it and it holds other things",
-                hint: "Name a directory of its own with --home DIR.")
+                hint: Self.ownDirectory)
         case .noSpace:
             self.init(
                 .notSaved, "cannot write to the state directory \(path), because the disk is full",

@@ -11,6 +11,8 @@ extension StateDirectory {
     package static func open(_ path: String) throws(StartFailure) -> StateDirectory {
         do throws(SystemError) {
             return StateDirectory(try PrivateDirectory(creating: path, ours: Name.all))
+        } catch  where error.kind == .notEmpty {
+            throw .open(path, isOurs: PrivateDirectory.holds(nothingBut: Name.all + [Name.configuration], at: path))
         } catch {
             throw StartFailure(path, error)
         }

@@ -30,6 +30,13 @@ struct DiskErrorTests {
         try await play.expect("state directory of others", RealMachine(at: foreign), "id")
         try await play.expect("state directory is a file", RealMachine(at: file), "id")
         #expect(Self.mode(foreign) == 0o755 && Self.mode(file) == 0o644, "nothing was changed")
+        let prepared = scratch("prepared")
+        mkdir(prepared, 0o755)
+        chmod(prepared, 0o755)
+        try RealMachine(at: prepared).write(Array("{}".utf8), to: "config.json")
+        try await play.expect(
+            "state directory that others can enter, with nothing but mew's own files", RealMachine(at: prepared), "id")
+        #expect(Self.mode(prepared) == 0o755, "nothing was changed")
     }
 
     private static func mode(_ path: String) -> mode_t {

@@ -219,6 +219,10 @@ enum ErrorTable {
                 "cannot use {home} as the state directory, because others can enter it and it holds other things. "
                     + "Name a directory of its own with --home DIR."),
             .init(
+                "state directory that others can enter, with nothing but mew's own files", .badInput,
+                "cannot use {home} as the state directory, because others can enter it. Close it to them: chmod 700 {home}."
+            ),
+            .init(
                 "state directory is a file", .directoryReadOnly,
                 "cannot write to the state directory {home} (opening {home}: not a directory). Make it writable for "
                     + "this user, or choose another one with --home DIR."),
