@@ -65,7 +65,7 @@ enum LegEnd: Error, Equatable {
         case .stream(.tls): "check the URL: https:// is for relays with a certificate, http:// for those without"
         case .stream(.lookup): "check the name in the URL"
         case .stream, .silent: "check that the relay runs, and that no firewall is in the way"
-        case .refused, .violation: "check the URL, and the key behind its # if it has one"
+        case .refused, .violation: "check the URL and the key behind its #, or ask whoever runs the relay"
         case .denied: "check --relay-token, or ask whoever runs the relay to admit this node ID"
         case .ended, .networkChanged: nil
         }
