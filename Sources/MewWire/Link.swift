@@ -143,11 +143,24 @@ public enum DialError: Error, Hashable, Sendable {
         public let route: LinkPath
         /// What happened there, as half a sentence: `no answer in 10 s`, `connection refused`.
         public let outcome: String
+        /// Why a relay carried nothing; nil for addresses, and where the relay is all right.
+        public let relayFailure: RelayFailure?
 
-        public init(route: LinkPath, outcome: String) {
+        public init(route: LinkPath, outcome: String, relayFailure: RelayFailure? = nil) {
             self.route = route
             self.outcome = outcome
+            self.relayFailure = relayFailure
         }
+    }
+
+    /// What is wrong between a relay and this device; each is another person's task.
+    public enum RelayFailure: Hashable, Sendable {
+        /// Its certificate is not believed here.
+        case notBelieved
+        /// It does not serve this node, or wants a token.
+        case notAdmitted
+        /// It cannot be reached, or does not answer as a relay.
+        case outOfReach
     }
 
     /// No address and no relay is known.

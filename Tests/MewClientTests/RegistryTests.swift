@@ -66,6 +66,27 @@ struct RegistryTests {
         #expect(registry.named("desk")?.node == node(1))
     }
 
+    @Test("what a relay wants is brought up to date for all daemons behind it, and what is absent stays")
+    func relayAccess() throws {
+        func wants(_ seed: UInt64, _ access: RelayAccess) -> DaemonRecord {
+            var daemon = record(seed, "d\(seed)")
+            daemon.keep(access)
+            return daemon
+        }
+        var registry = Registry()
+        try registry.add(wants(1, RelayAccess(relay: "https://a/", token: "old", trust: "pem")))
+        try registry.add(wants(2, RelayAccess(relay: "https://b/", token: "other")))
+        try registry.add(wants(3, RelayAccess(relay: "https://a/", token: "new")))
+        #expect(
+            registry.daemons.map(\.relayAccess) == [
+                [RelayAccess(relay: "https://a/", token: "new", trust: "pem")],
+                [RelayAccess(relay: "https://b/", token: "other")], [RelayAccess(relay: "https://a/", token: "new")],
+            ])
+        var many = record(4, "d4")
+        for number in 0..<9 { many.keep(RelayAccess(relay: "https://\(number)/", token: "x")) }
+        #expect(many.relayAccess.map(\.relay) == ["https://8/", "https://7/", "https://6/", "https://5/"])
+    }
+
     @Test("forgetting a daemon forgets what was asked of it")
     func forgets() throws {
         var records = ClientRecords()
@@ -98,6 +119,7 @@ struct ClientRecordsTests {
             DaemonRecord(
                 node: daemon, name: "desk", addresses: [.loopback(port: 7_842)], relays: ["https://relay.example/"],
                 scope: .control, token: "mew_x", version: "0.1", lastProof: WallTime(milliseconds: 9),
+                relayAccess: [RelayAccess(relay: "https://relay.example/", token: "secret", trust: "pem")],
                 addedAt: WallTime(milliseconds: 8)))
         var operation = try begin(&records, .prompt)
         operation.state = .delivered(TurnID(ULID(high: 1, low: 2)))

@@ -77,6 +77,12 @@ struct DaemonSelectionTests {
         let unknown = #expect(throws: CommandFailure.self) { try name(other) }
         #expect(unknown?.message == "no daemon with the node ID \(other) is known here")
         #expect(unknown?.hint == "Run 'mew pair' on its machine and 'mew add' here first.")
+        let dialling = #expect(throws: CommandFailure.self) {
+            try DaemonSelection(registry).find(other, orDial: false)
+        }
+        #expect(dialling?.hint?.hasSuffix("or name a relay that knows it with --relay URL.") == true)
+        let short = #expect(throws: CommandFailure.self) { try name(String(other.dropLast())) }
+        #expect(short?.message.hasSuffix("a node ID has 52 characters (or 64 hex digits); this has 51") == true)
         let known = try #require(registry.named("laptop")).node.z32
         for slip in [String(known.dropLast() + "x"), String(known.dropLast(2)), "0" + known] {
             #expect(#expect(throws: CommandFailure.self) { try name(slip) }?.hint == "Did you mean laptop?")

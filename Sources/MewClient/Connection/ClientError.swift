@@ -11,11 +11,16 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public let message: String
     /// The state of this device failed, not the daemon: which of two disks is full.
     public let isLocal: Bool
+    /// Set when a relay on the way is what has to be looked after.
+    public let relayFailure: DialError.RelayFailure?
 
-    public init(_ code: ErrorCode, _ message: String, isLocal: Bool = false) {
+    public init(
+        _ code: ErrorCode, _ message: String, isLocal: Bool = false, relayFailure: DialError.RelayFailure? = nil
+    ) {
         self.code = code
         self.message = message
         self.isLocal = isLocal
+        self.relayFailure = relayFailure
     }
 
     public var description: String { "\(code.rawValue): \(message)" }
@@ -59,12 +64,20 @@ extension ClientError {
             self.init(.unreachable, "no address of it is known")
         case .unreachable(let attempts):
             let words = attempts.map { "\(Self.words($0.route)): \($0.outcome.printable(limit: 120))" }
-            self.init(.unreachable, words.isEmpty ? "it did not answer" : words.joined(separator: "; "))
+            let failure = Self.toLookAfter(attempts.compactMap(\.relayFailure))
+            self.init(
+                failure == .notAdmitted ? .unauthorized : .unreachable,
+                words.isEmpty ? "it did not answer" : words.joined(separator: "; "), relayFailure: failure)
         case .restarting(let wait):
             self.init(.daemonRestarting, "it is restarting and expects to be back in \(wait.components.seconds) s")
         case .lost(let how):
             self.init(.unreachable, how.printable(limit: 200))
         }
+    }
+
+    /// What can be mended from here comes before what cannot.
+    private static func toLookAfter(_ failures: [DialError.RelayFailure]) -> DialError.RelayFailure? {
+        [.notAdmitted, .notBelieved, .outOfReach].first(where: failures.contains)
     }
 
     public init(_ refusal: ConnectionRefusal) {

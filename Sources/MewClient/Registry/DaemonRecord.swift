@@ -11,6 +11,8 @@ public struct DaemonRecord: Hashable, Sendable {
     public private(set) var addresses: [SocketAddress]
     /// Its relays, home first; at most `maxRelays`.
     public private(set) var relays: [String]
+    /// What some of them want, the newest first; at most `maxRelays`.
+    public private(set) var relayAccess: [RelayAccess]
     /// What it allows this device; nil before the first `remote_ready`.
     public var scope: Scope?
     /// The pairing token, until the first `remote_ready`: it is single use, and a spent one only confuses (spec/mew-wire.md
@@ -36,13 +38,14 @@ public struct DaemonRecord: Hashable, Sendable {
     public init(
         node: NodeID, name: String, addresses: [SocketAddress] = [], relays: [String] = [], scope: Scope? = nil,
         token: String? = nil, version: String? = nil, lastProof: WallTime? = nil, reachCounter: UInt64? = nil,
-        boots: [BootID] = [], addedAt: WallTime
+        boots: [BootID] = [], relayAccess: [RelayAccess] = [], addedAt: WallTime
     ) {
         (self.node, self.name, self.scope, self.token) = (node, name, scope, token)
         (self.version, self.lastProof, self.addedAt) = (version, lastProof, addedAt)
         (self.reachCounter, self.boots) = (reachCounter, boots.suffix(Self.maxBoots))
         self.addresses = Array(addresses.prefix(Self.maxAddresses))
         self.relays = Array(relays.prefix(Self.maxRelays))
+        self.relayAccess = Array(relayAccess.prefix(Self.maxRelays))
     }
 
     public var target: DialTarget { DialTarget(node: node, addresses: addresses, relays: relays) }
@@ -54,6 +57,13 @@ public struct DaemonRecord: Hashable, Sendable {
 
     public mutating func prefer(relay: String) {
         relays = Array(([relay] + relays.filter { $0 != relay }).prefix(Self.maxRelays))
+    }
+
+    /// Remembers what a relay wants.
+    public mutating func keep(_ access: RelayAccess) {
+        let former = relayAccess.first { $0.relay == access.relay }
+        let others = relayAccess.filter { $0.relay != access.relay }
+        relayAccess = Array(([former?.updated(by: access) ?? access] + others).prefix(Self.maxRelays))
     }
 
     /// The daemon says where it can be found from now on; an older word than the last one is not heard. The address that works

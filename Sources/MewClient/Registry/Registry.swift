@@ -36,6 +36,13 @@ public struct Registry: Hashable, Sendable {
     /// A name that is taken gets a number (`desk-2`).
     @discardableResult
     public mutating func add(_ record: DaemonRecord, renames: Bool = false) throws(Refusal) -> DaemonRecord {
+        // A relay wants one thing of this device, whichever daemon is behind it.
+        for access in record.relayAccess {
+            for index in daemons.indices where daemons[index].relayAccess.contains(where: { $0.relay == access.relay })
+            {
+                daemons[index].keep(access)
+            }
+        }
         if let index = daemons.firstIndex(where: { $0.node == record.node }) {
             merge(record, at: index, renames: renames)
             return daemons[index]
@@ -53,6 +60,7 @@ public struct Registry: Hashable, Sendable {
         }
         for address in record.addresses.reversed() { daemons[index].prefer(address) }
         for relay in record.relays.reversed() { daemons[index].prefer(relay: relay) }
+        for access in record.relayAccess.reversed() { daemons[index].keep(access) }
         daemons[index].token = record.token ?? daemons[index].token
         daemons[index].scope = record.scope ?? daemons[index].scope
     }

@@ -197,8 +197,9 @@ struct NodeRace: Sendable {
     private func through(_ joined: NodeRelays.Joined, _ path: LinkPath) async -> Lane {
         await joined.leg.retryNow()
         guard await joined.leg.connected() else {
-            let problem = await joined.leg.status.problem ?? "the relay does not answer"
-            return .failed(.unreachable([attempt(path, problem)]))
+            let status = await joined.leg.status
+            let problem = status.problem ?? "the relay does not answer"
+            return .failed(.unreachable([attempt(path, problem, status.lastFailure ?? .outOfReach)]))
         }
         do throws(DialFailure) {
             let route = await joined.route(to: target.node)
@@ -212,8 +213,10 @@ struct NodeRace: Sendable {
         }
     }
 
-    private func attempt(_ path: LinkPath, _ outcome: String) -> DialError.Attempt {
-        DialError.Attempt(route: path, outcome: outcome)
+    private func attempt(
+        _ path: LinkPath, _ outcome: String, _ failure: DialError.RelayFailure? = nil
+    ) -> DialError.Attempt {
+        DialError.Attempt(route: path, outcome: outcome, relayFailure: failure)
     }
 
     private var seconds: Int64 { Self.limit.components.seconds }

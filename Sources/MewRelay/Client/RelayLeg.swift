@@ -144,7 +144,7 @@ package actor RelayLeg {
     package var status: RelayLegStatus {
         RelayLegStatus(
             phase: phase, roundTrip: pings?.roundTrip, measured: pings?.measured, problem: problem,
-            advice: framing == nil ? lastEnd?.advice : nil, isSuperseded: isSuperseded)
+            advice: framing == nil ? lastEnd?.advice : nil, lastFailure: lastEnd?.failure, isSuperseded: isSuperseded)
     }
 
     /// Each reason once, not each try. A guest who is refused shows the node's key next: nothing is wrong yet.

@@ -1,4 +1,5 @@
 package import MewBase
+package import MewWire
 
 /// What is known about a leg right now.
 package struct RelayLegStatus: Sendable, Equatable {
@@ -21,6 +22,8 @@ package struct RelayLegStatus: Sendable, Equatable {
     package let problem: String?
     /// What would help while there is no connection; half a sentence, nil when nothing is to be done.
     package let advice: String?
+    /// How the last connection or try ended, as far as a person can do something about it; nil before the first end.
+    package let lastFailure: DialError.RelayFailure?
     /// The same node ID is connected to this relay once more, and that connection gets the packets (NEEDS N-18).
     package let isSuperseded: Bool
 
@@ -68,6 +71,17 @@ enum LegEnd: Error, Equatable {
         case .refused, .violation: "check the URL and the key behind its #, or ask whoever runs the relay"
         case .denied: "check --relay-token, or ask whoever runs the relay to admit this node ID"
         case .ended, .networkChanged: nil
+        }
+    }
+}
+
+extension LegEnd {
+    /// What a person has to know of it.
+    var failure: DialError.RelayFailure {
+        switch self {
+        case .stream(.tls(.certificate)): .notBelieved
+        case .denied: .notAdmitted
+        case .stream, .refused, .violation, .silent, .ended, .networkChanged: .outOfReach
         }
     }
 }

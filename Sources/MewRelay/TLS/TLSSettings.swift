@@ -59,6 +59,20 @@ package final class TLSTrust: @unchecked Sendable {
         }
     }
 
+    /// - Parameter authorities: PEM certificates.
+    package init(authorities: [UInt8]) throws(TLSFailure) {
+        handle = try allocateCredentials()
+        var pem = authorities
+        let credentials = handle
+        let count = pem.withUnsafeMutableBufferPointer { bytes in
+            var datum = gnutls_datum_t(data: bytes.baseAddress, size: UInt32(clamping: bytes.count))
+            return gnutls_certificate_set_x509_trust_mem(credentials, &datum, GNUTLS_X509_FMT_PEM)
+        }
+        guard count > 0 else {
+            throw .identity("there is no whole certificate in them", hint: "Name a PEM file of certificates.")
+        }
+    }
+
     deinit {
         gnutls_certificate_free_credentials(handle)
     }

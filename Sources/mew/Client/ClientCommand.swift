@@ -12,28 +12,30 @@ struct ClientCommand: Sendable {
     let environment: ClientEnvironment
     /// Where a node can be looked for of which only the ID is known.
     let knownRelays: [RelayURL]
+    let relayUse: RelayUse
 
-    static func open(_ invocation: Invocation) async throws(CommandFailure) -> ClientCommand {
+    /// - Parameter payload: relays that only a payload names.
+    static func open(
+        _ invocation: Invocation, payload: [String] = []
+    ) async throws(CommandFailure) -> ClientCommand {
         let context = invocation.context
         let store = try store(context)
         let use = try RelayUse(
             relays: invocation.arguments.all(Common.relay), token: invocation[Common.relayToken],
-            trust: invocation[Common.relayTrust], in: context)
-        let knownRelays = use.relays + (try await relays(in: store))
+            trust: invocation[Common.relayTrust], payload: payload, in: context)
+        let daemons = try await records(in: store).registry.daemons
+        // One that is not known by its routes is likely to be at the relay of another.
+        let knownRelays = use.relays + daemons.flatMap(\.relays).compactMap { try? RelayURL($0) }
+        let remembered = daemons.flatMap(\.relayAccess)
         let options = DialerOptions(
-            key: try context.key(), knownRelays: knownRelays,
-            relayToken: use.token.map { RelayCredential($0, for: use.relays) }, relayTrust: use.trust)
+            key: try context.key(), knownRelays: knownRelays, relayToken: use.credential(remembered),
+            relayTrust: use.trust, particularTrust: try use.particular(remembered))
         let dialer = try await context.runtime.makeDialer(options, context.runtime)
         let environment = ClientEnvironment(
             dialer: dialer, clock: LoopClock(context.runtime.loop), wallClock: { .now }, entropy: SystemEntropy(),
             store: store, deviceName: HostName.current, app: "mew \(CommandLineProgram.version)", clientKind: .cli)
-        return ClientCommand(context: context, store: store, environment: environment, knownRelays: knownRelays)
-    }
-
-    /// Those of all daemons of this device: one that is not known by its routes is likely to be at one of them.
-    private static func relays(in store: FileClientStore) async throws(CommandFailure) -> [RelayURL] {
-        let texts = try await records(in: store).registry.daemons.flatMap(\.relays)
-        return texts.compactMap { try? RelayURL($0) }
+        return ClientCommand(
+            context: context, store: store, environment: environment, knownRelays: knownRelays, relayUse: use)
     }
 
     /// Only the registry; nothing is dialled.

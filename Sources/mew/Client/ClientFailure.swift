@@ -6,8 +6,19 @@ extension CommandFailure {
     ///   - doing: what was tried, as in "could not …": `reach desk`, `rename the session`.
     ///   - daemon: the daemon's name, for the hint.
     init(_ error: ClientError, doing: String, daemon: String) {
-        let hint = error.isLocal ? Self.localHint(error.code) : Self.hint(error.code, daemon)
-        self.init(error.code, "could not \(doing): \(error.message)", hint: hint)
+        let hint =
+            error.relayFailure.map(Self.hint)
+            ?? (error.isLocal ? Self.localHint(error.code) : Self.hint(error.code, daemon))
+        self.init(
+            error.code, "could not \(doing): \(error.message)", hint: hint, relayFailure: error.relayFailure)
+    }
+
+    private static func hint(_ failure: DialError.RelayFailure) -> String {
+        switch failure {
+        case .notBelieved: "Check the relay's URL, or name the authority of its certificate with --relay-trust FILE."
+        case .notAdmitted: "Give the relay's token with --relay-token TEXT, or ask whoever runs it to let you in."
+        case .outOfReach: "Check that the relay and 'mew daemon' run, or name another relay with --relay URL."
+        }
     }
 
     init(_ error: ClientStoreError, doing: String) {

@@ -11,9 +11,11 @@ struct DialerOptions: Sendable {
     /// Where nodes are looked for whose own relays are not known, or do not answer.
     var knownRelays: [RelayURL] = []
     /// Shown to the relays it is for.
-    var relayToken: RelayCredential?
+    var relayToken = RelayCredential()
     /// Whom relays are believed by; nil for the system's authorities.
     var relayTrust: TLSTrust?
+    /// Relays that are believed by somebody else.
+    var particularTrust: [(relay: RelayURL, trust: TLSTrust)] = []
 }
 
 /// The dialler of this process: UDP sockets of its own on free ports, under the node's key. Several processes of one state
@@ -25,7 +27,8 @@ func makeNodeDialer(options: DialerOptions, runtime: Runtime) async throws(Comma
     do throws(NodeError) {
         let node = try await Node.start(
             configuration, network: KernelNetwork(),
-            relays: NetworkRelayConnector(on: runtime.loop, trust: options.relayTrust),
+            relays: NetworkRelayConnector(
+                on: runtime.loop, trust: options.relayTrust, particular: options.particularTrust),
             loop: runtime.loop, entropy: SystemEntropy())
         runtime.atEnd { await node.stop() }
         return node

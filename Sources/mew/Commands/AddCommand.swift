@@ -15,25 +15,28 @@ extension Command {
         details: [
             "Run 'mew pair' on the daemon's machine first; it waits two minutes. With its payload this pairs at once. With a bare "
                 + "node ID both screens show the same six digits, and somebody there has to confirm them.",
+            "What --relay-token and --relay-trust say is remembered for that relay, until 'mew forget'.",
             "Exit: 0 paired, 2 bad payload, 3 no window is open there, 4 refused, 5 out of reach.",
         ],
         examples: ["mew add 'mew001:{…}' --name desk", "mew add NODEID --addr 192.0.2.7:4433"]
     ) { invocation async throws(CommandFailure) in
         let payload = try parse(invocation.arguments.all(payload).joined(separator: " "))
-        let command = try await ClientCommand.open(invocation)
+        let command = try await ClientCommand.open(invocation, payload: payload.relays)
         let record = DaemonRecord(
             node: payload.node, name: invocation[name] ?? payload.name ?? "", addresses: payload.addresses,
             relays: payload.relays, token: payload.token?.revealed, addedAt: .now)
         let target = ClientCommand.Target(record: record, routes: invocation.routes(to: payload.node))
         try command.refuseOwnNode(payload.node)
+        let memory = try command.relayUse.memory(invocation.context.output)
         try await command.rehearse()
-        let added = try await Pairing(command, target, renames: invocation[name] != nil).run()
+        let added = try await Pairing(command, target, memory, renames: invocation[name] != nil).run()
         invocation.context.output.json([
             "daemon": .string(added.name), "node_id": .string(added.node.z32), "name": .string(added.name),
             "scope": added.scope.map { .string($0.rawValue) } ?? .null,
         ])
         invocation.context.output.line(
             "Paired with \(added.name)\(added.scope.map { " (scope \($0.rawValue))" } ?? "").")
+        if let remembered = remembered(added.relayAccess) { invocation.context.output.line(remembered) }
         invocation.context.output.line("Try: \(suggestion(added.name, added.scope))")
         return .ok
     }
@@ -42,6 +45,15 @@ extension Command {
     private static func suggestion(_ daemon: String, _ scope: Scope?) -> String {
         let name = shellQuoted(daemon)
         return scope == nil || scope == .control ? "mew prompt \(name) 'uname -a'" : "mew sessions \(name)"
+    }
+
+    private static func remembered(_ access: [RelayAccess]) -> String? {
+        guard !access.isEmpty else { return nil }
+        let words = access.map { relay in
+            let what = [relay.token.map { _ in "its token" }, relay.trust.map { _ in "whom it is believed by" }]
+            return "\(relay.relay.printable(limit: 100)) (\(what.compactMap { $0 }.joined(separator: " and ")))"
+        }
+        return "Remembered for the relay: \(words.joined(separator: ", "))."
     }
 
     private static func parse(_ text: String) throws(CommandFailure) -> PairingPayload {
@@ -86,10 +98,11 @@ extension ClientCommand {
 private struct Pairing: Sendable {
     private let command: ClientCommand
     private let target: ClientCommand.Target
+    private let memory: RelayUse.Memory
     private let renames: Bool
 
-    init(_ command: ClientCommand, _ target: ClientCommand.Target, renames: Bool) {
-        (self.command, self.target, self.renames) = (command, target, renames)
+    init(_ command: ClientCommand, _ target: ClientCommand.Target, _ memory: RelayUse.Memory, renames: Bool) {
+        (self.command, self.target, self.memory, self.renames) = (command, target, memory, renames)
     }
 
     func run() async throws(CommandFailure) -> DaemonRecord {
@@ -127,7 +140,7 @@ private struct Pairing: Sendable {
             switch phase {
             case .pairing(let digits, let seconds): showDigits(digits, seconds)
             case .ready: return try await remember(await supervisor.view.record)
-            case .waiting(_, let trouble): throw failure(ClientError(trouble), .unreachable)
+            case .waiting(_, let trouble): throw failure(ClientError(trouble))
             case .parked(let refusal): throw failure(refusal)
             case .idle, .dialing, .greeting: continue
             }
@@ -149,10 +162,13 @@ private struct Pairing: Sendable {
 
     private func remember(_ record: DaemonRecord) async throws(CommandFailure) -> DaemonRecord {
         let renames = renames
+        var record = record
+        for access in memory.access(toRelaysOf: record).reversed() { record.keep(access) }
+        let added = record
         do throws(ClientStoreError) {
             return try await command.store.update { records throws(ClientStoreError) in
                 do throws(Registry.Refusal) {
-                    return try records.registry.add(record, renames: renames)
+                    return try records.registry.add(added, renames: renames)
                 } catch {
                     throw .refused(error)
                 }
@@ -169,9 +185,9 @@ private struct Pairing: Sendable {
         target.record.name.isEmpty ? "the daemon" : target.record.name.printableName
     }
 
-    private func failure(_ error: ClientError, _ code: ErrorCode) -> CommandFailure {
+    private func failure(_ error: ClientError) -> CommandFailure {
         CommandFailure(
-            ClientError(error.code, error.message), doing: "reach \(name)", daemon: name)
+            error, doing: "reach \(name)", daemon: name)
     }
 
     /// A close with 1 means that nobody waits for a new device there (spec/native-wire.md §4).

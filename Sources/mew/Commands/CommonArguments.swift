@@ -19,6 +19,8 @@ enum Common {
         "relay-trust", "FILE", "believe relays certified by these authorities (PEM), not the system's",
         read: Readers.text("--relay-trust"))
 
-    /// Of every command that dials.
-    static let routes = [address.repeated, relay.repeated, relayToken.spec, relayTrust.spec]
+    /// Of a command that dials several daemons.
+    static let relays = [relay.repeated, relayToken.spec, relayTrust.spec]
+    /// Of every command that dials one.
+    static let routes = [address.repeated] + relays
 }

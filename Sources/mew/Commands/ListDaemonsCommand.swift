@@ -5,7 +5,7 @@ import MewWire
 
 extension Command {
     static let ls = Command(
-        "ls", "list the daemons this device knows, and how they are",
+        "ls", "list the daemons this device knows, and how they are", options: Common.relays,
         details: [
             "Dials each of them, up to eight at a time. Liveness is the last proof, shown with its age."
         ]
@@ -56,8 +56,17 @@ extension Command {
             }
             return Probe(.connected, needsYou: sessions.count { $0.needsYou })
         } catch {
+            if let failure = error.relayFailure { return Probe(.unreachable, words: words(failure)) }
             guard error.exit == .unauthorized else { return Probe(.unreachable) }
             return Probe(.revoked, words: error.code == .unauthorized ? "not paired" : nil)
+        }
+    }
+
+    private static func words(_ failure: DialError.RelayFailure) -> String {
+        switch failure {
+        case .notBelieved: "relay not trusted"
+        case .notAdmitted: "relay refuses"
+        case .outOfReach: "relay unreachable"
         }
     }
 

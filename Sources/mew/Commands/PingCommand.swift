@@ -25,8 +25,18 @@ extension Command {
             if let reason = await session.supervisor.linkStatus()?.whyNotDirect {
                 session.output.line(PingTally.sentence(reason))
             }
+            await warnOfRelays(session)
         }
         return .ok
+    }
+
+    /// Another way works, so that nobody would hear of it.
+    private static func warnOfRelays(_ session: DaemonSession) async {
+        for relay in await session.supervisor.linkStatus()?.relays ?? [] {
+            guard !relay.isConnected, let problem = relay.problem else { continue }
+            session.output.warning(
+                "the relay \(relay.url.printable(limit: 100)) was of no use: \(problem.printable(limit: 160)).")
+        }
     }
 
     /// As ping(8): fast enough to see a change, slow enough to be nobody's load.

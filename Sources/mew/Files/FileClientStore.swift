@@ -20,8 +20,8 @@ actor FileClientStore: ClientStore {
 
     private static let file = "client.json"
     private static let lock = "client.lock"
-    /// 256 daemons and 1,000 operations are about 300 KiB.
-    private static let maxBytes = 4 << 20
+    /// 256 daemons and 1,000 operations are about 300 KiB; each daemon may come with four relays' authorities of 16 KiB.
+    private static let maxBytes = 24 << 20
     /// Others hold the lock for the time of one write; a stopped process may hold it for ever.
     private static let lockPatience: Duration = .seconds(5)
 

@@ -8,11 +8,16 @@ struct CommandFailure: Error, Equatable {
     let message: String
     /// A whole sentence.
     let hint: String?
+    /// The relay is to blame, not the daemon behind it.
+    let relayFailure: DialError.RelayFailure?
 
-    init(_ code: ErrorCode, _ message: String, hint: String? = nil) {
+    init(
+        _ code: ErrorCode, _ message: String, hint: String? = nil, relayFailure: DialError.RelayFailure? = nil
+    ) {
         self.code = code
         self.message = message
         self.hint = hint
+        self.relayFailure = relayFailure
     }
 
     init(_ error: UsageError) {

@@ -45,6 +45,22 @@ extension ErrorTable {
                 "authorities that are not there", .badInput,
                 "cannot believe relays by {file}: {problem}. Give a PEM file of certificates."),
             .init(
+                "a relay whose certificate is not believed here", .unreachable,
+                "could not reach {name}: {relay}: the certificate is not trusted: {problem} Check the relay's URL, or name "
+                    + "the authority of its certificate with --relay-trust FILE."),
+            .init(
+                "a relay that does not admit this device", .unauthorized,
+                "could not reach {name}: {relay}: the relay does not admit us: not authorized. Give the relay's token with "
+                    + "--relay-token TEXT, or ask whoever runs it to let you in."),
+            .init(
+                "a relay that does not run", .unreachable,
+                "could not reach {name}: {relay}: {problem}: connection refused. Check that the relay and 'mew daemon' run, "
+                    + "or name another relay with --relay URL."),
+            .init(
+                "a token, and a relay that only the payload names", .badInput,
+                "the token is not shown to a relay that only the payload names. If it is for that relay, add --relay {relay}."
+            ),
+            .init(
                 "a token, and no relay that it is for", .badInput,
                 "there is no relay that the token for relays is for. Name the relay with --relay URL, or in config.json."
             ),

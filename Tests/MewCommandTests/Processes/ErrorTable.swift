@@ -95,7 +95,11 @@ enum ErrorTable {
             .init(
                 "node ID of a daemon that was never added", .unknownDaemon,
                 "no daemon with the node ID {other} is known here. Run 'mew pair' on its machine and 'mew add' here "
-                    + "first."),
+                    + "first, or name a relay that knows it with --relay URL."),
+            .init(
+                "node ID with a character missing", .unknownDaemon,
+                "no daemon is called '{typed}', and it is no node ID: a node ID has 52 characters (or 64 hex digits); this "
+                    + "has 51."),
         ])
 
     static let pairing = Chapter(

@@ -59,6 +59,9 @@ struct ErrorTableTests {
         let other = stranger()
         try await play.expect(
             "node ID of a daemon that was never added", laptop, "ping", other, values: ["other": other])
+        let short = String(other.dropLast())
+        try await play.expect(
+            "node ID with a character missing", laptop, "ping", short, values: ["typed": short])
         await daemon.stop()
         play.end()
     }
@@ -164,6 +167,30 @@ struct ErrorTableTests {
         play.end()
     }
 
+    /// Of relays; the daemon that is asked for needs not exist.
+    private func refusals(_ play: ErrorPlay, _ laptop: RealMachine) async throws {
+        let certificate = try TestCertificate(for: "127.0.0.1")
+        let (node, token) = (stranger(), PairingToken(entropy: SystemEntropy()))
+        let relay = try await RealRelay(
+            RealMachine(),
+            ["--token", "right", "--tls-cert", certificate.certificateFile, "--tls-key", certificate.keyFile])
+        let values = ["relay": relay.url]
+        try await play.expect(
+            "a relay whose certificate is not believed here", laptop, "ping", node, "--relay", relay.url,
+            values: values)
+        try await play.expect(
+            "a relay that does not admit this device", laptop, "ping", node, "--relay", relay.url, "--relay-trust",
+            certificate.certificateFile, values: values)
+        let payload = PairingPayload(
+            node: try NodeID(text: node), name: "desk", token: token, relays: [relay.url], addresses: [])
+        try await play.expect(
+            "a token, and a relay that only the payload names", laptop, "add", payload.text, "--relay-token", "right",
+            values: values)
+        await relay.stop()
+        try await play.expect(
+            "a relay that does not run", laptop, "ping", node, "--relay", relay.url, values: values)
+    }
+
     @Test("relays: mistakes in config.json and on the command line")
     func relays() async throws {
         let (play, desk) = (ErrorPlay(ErrorTable.relays), RealMachine())
@@ -189,6 +216,7 @@ struct ErrorTableTests {
         #expect(unlink(desk.home + "/config.json") == 0)
         #expect(mkdir(desk.home + "/config.json", 0o700) == 0)
         try await play.expect("config.json that cannot be read", desk, "daemon", "--bind", "127.0.0.1:0")
+        try await refusals(play, RealMachine())
         play.end()
     }
 

@@ -1,4 +1,6 @@
 import Glibc
+import MewIdentity
+import MewLoop
 import MewTestSupport
 import MewWire
 import Testing
@@ -55,7 +57,7 @@ struct RelayCredentialTests {
         expectReached(
             try await place.ping([], configuration: "{\"relays\":[\"\(relay.url)\"],\"relay_token\":\"right\"}"))
         let wrong = try await place.ping(named + ["--relay-token", "wrong"])
-        #expect(wrong.exit == 5)
+        #expect(wrong.exit == 4)
         #expect(wrong.err.contains("the relay does not admit us: not authorized"), "\(wrong.err)")
         await place.daemon.stop()
         await relay.stop()
@@ -102,6 +104,33 @@ struct RelayCredentialTests {
         let none = try await place.ping(named + ["--relay-trust", certificate.keyFile])
         #expect(none.exit == 2 && none.err.contains("holds a private key, and no certificate"), "\(none.err)")
         await place.daemon.stop()
+        await relay.stop()
+    }
+
+    @Test("what opened the relay at mew add is remembered with the daemon, for that relay, and forgotten with it")
+    func remembered() async throws {
+        let certificate = try TestCertificate(for: "127.0.0.1")
+        let relay = try await RealRelay(
+            RealMachine(),
+            ["--token", "right", "--tls-cert", certificate.certificateFile, "--tls-key", certificate.keyFile])
+        let options = ["--relay", relay.url, "--relay-token", "right", "--relay-trust", certificate.certificateFile]
+        let daemon = try await RealDaemon(RealMachine(), options)
+        let (device, window) = (RealMachine(), try await PairingWindowProcess(daemon.machine))
+        let added = try await device.run(["add", window.payload, "--name", "desk"] + options)
+        try #require(added.exit == 0, "\(added.err)")
+        #expect(added.out.contains("\(relay.url) (its token and whom it is believed by)"), "\(added.out)")
+        #expect(unlink(certificate.certificateFile) == 0)  // a copy is kept
+        // Only the relay is known of the stranger, so that the answer is the relay's.
+        let stranger = SecretKey.generate(entropy: SystemEntropy()).node.z32
+        let asked = try await device.run("ping", stranger, "--relay", relay.url)
+        #expect(asked.exit == 5 && asked.err.contains(relay.url), "\(asked.err)")
+        #expect(!asked.err.contains("certificate") && !asked.err.contains("admit"), "\(asked.err)")
+        let wrong = try await device.run("ping", stranger, "--relay", relay.url, "--relay-token", "wrong")
+        #expect(wrong.exit == 4, "the command line wins: \(wrong.err)")
+        #expect(try await device.run("forget", "desk").exit == 0)
+        let after = try await device.run("ping", stranger, "--relay", relay.url)
+        #expect(after.exit == 5 && after.err.contains("certificate"), "\(after.err)")
+        await daemon.stop()
         await relay.stop()
     }
 
