@@ -144,7 +144,8 @@ private final class Script: RelayConnector, TCPStream, DiagnosticSink, @unchecke
 
     // MARK: - Diagnostics
 
-    func wants(_ level: Diagnostic.Level) -> Bool { level >= .info }
+    // A reason that was given before is a matter of debugging.
+    func wants(_ level: Diagnostic.Level) -> Bool { true }
 
     func record(_ diagnostic: Diagnostic) {
         switch diagnostic.name {
