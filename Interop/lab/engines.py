@@ -161,4 +161,6 @@ def choose(wanted):
     for name in [wanted] if wanted else candidates:
         if engine := candidates[name]():
             return engine
-    raise Unsupported(f"{wanted or 'neither podman nor docker nor network namespaces'} cannot be used here (root is needed)")
+    what = wanted or "none of podman, docker and network namespaces"
+    why = "it does not answer" if os.geteuid() == 0 else "root is needed"
+    raise Unsupported(f"{what} cannot be used here: {why}")
