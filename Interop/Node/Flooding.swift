@@ -35,7 +35,7 @@ struct Flooding {
         let end = loop.now.advanced(by: duration)
         while loop.now < end, await leg.status.phase == first {
             await leg.ask()
-            try? await LoopClock(loop).sleep(for: Self.askEvery)
+            guard await LoopClock(loop).pause(for: Self.askEvery) == .over else { break }
         }
         let isKept = await leg.status.phase == first
         report(["event": isKept ? "kept" : "lost", "bytes": .integer(Int64(count.bytes))])
@@ -54,7 +54,7 @@ struct Flooding {
         let end = loop.now.advanced(by: duration)
         while loop.now < end {
             packets.withUnsafeBytes { carrier.send($0, segmentSize: Self.packetSize, to: peer) }
-            try? await LoopClock(loop).sleep(for: Self.pause)
+            guard await LoopClock(loop).pause(for: Self.pause) == .over else { break }
         }
         await leg.close()
         return true

@@ -39,7 +39,7 @@ struct Holding {
                     last = way
                 }
                 if way == ways.first { ways.removeFirst() }
-                try? await LoopClock(loop).sleep(for: Self.pause)
+                guard await LoopClock(loop).pause(for: Self.pause) == .over else { return false }
             }
             await channel.finish()
             guard try await channel.receive() == nil else {

@@ -72,7 +72,7 @@ struct InteropNode {
         let node = await start(options, on: loop)
         // A node tells when it can be reached elsewhere, not when a leg stands. Whoever runs us sets the time for all of it.
         while await node.homeRelays().contains(where: { $0.role != .spare && $0.status?.isConnected != true }) {
-            try? await LoopClock(loop).sleep(for: .milliseconds(20))
+            guard await LoopClock(loop).pause(for: .milliseconds(20)) == .over else { return }
         }
         report([
             "event": "ready", "node_id": .string(node.node.hex), "address": .string(node.addresses[0].description),

@@ -51,6 +51,8 @@ package struct RecordSearch: Sendable {
     private enum Event: Sendable {
         case answered(SignedRecord?)
         case headStartOver
+        /// Nobody waits for anything any more.
+        case ended
     }
 
     /// A relay that does not answer costs its own time only; why it does not is of no use to a dial.
@@ -61,21 +63,23 @@ package struct RecordSearch: Sendable {
     private func search(
         _ node: NodeID, _ relays: [RelayURL], after delay: Duration, _ found: AsyncStream<FoundRoutes>.Continuation
     ) async {
-        if delay > .zero { try? await LoopClock(loop).sleep(for: delay) }
-        guard !Task.isCancelled else { return }
+        if delay > .zero, await LoopClock(loop).pause(for: delay) == .cancelled { return }
         await withTaskGroup(of: Event.self) { group in
             for url in relays {
                 group.addTask { await ask(url, for: node) }
             }
             group.addTask {
-                try? await LoopClock(loop).sleep(for: Self.headStart)
-                return .headStartOver
+                switch await LoopClock(loop).pause(for: Self.headStart) {
+                case .over: .headStartOver
+                case .cancelled: .ended
+                }
             }
             var search = SearchState(relays: relays)
             for await event in group {
                 switch event {
                 case .answered(let record): if let routes = search.answered(record) { found.yield(routes) }
                 case .headStartOver: if let routes = search.tryRelays() { found.yield(routes) }
+                case .ended: break
                 }
                 guard search.isOver else { continue }
                 if let routes = search.tryRelays() { found.yield(routes) }

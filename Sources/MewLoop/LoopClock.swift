@@ -1,8 +1,17 @@
 package import MewBase
 
+/// How a pause ended.
+package enum Pause: Hashable, Sendable {
+    /// All of its time has passed.
+    case over
+    /// The task was cancelled before that.
+    case cancelled
+}
+
 /// The clock of a loop, for code that wants a `Clock`: real on an `EventLoop`, virtual in a simulation.
 ///
-/// `sleep` is cancellable and never ends early. It can be awaited from any task, best from one that prefers the loop.
+/// `pause` and `sleep` are cancellable and never end early. They can be awaited from any task, best from one that prefers the loop.
+/// Our own code pauses: what a `try?` would swallow, it has to look at.
 package struct LoopClock: Clock {
     private let loop: any Loop
 
@@ -14,17 +23,26 @@ package struct LoopClock: Clock {
 
     package var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// - Throws: `CancellationError` when the task is cancelled before `deadline`.
-    package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+    /// Suspends for as long as `duration`, or until the task is cancelled.
+    package func pause(for duration: Duration) async -> Pause {
+        await pause(until: now.advanced(by: duration))
+    }
+
+    /// Suspends until `deadline` has come, or the task is cancelled.
+    package func pause(until deadline: Instant) async -> Pause {
         let sleeper = Sleeper(loop)
-        let slept = await withTaskCancellationHandler {
+        return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 loop.perform { sleeper.start(until: deadline, continuation) }
             }
         } onCancel: {
             loop.perform { sleeper.cancel() }
         }
-        guard slept else { throw CancellationError() }
+    }
+
+    /// - Throws: `CancellationError` when the task is cancelled before `deadline`.
+    package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        guard await pause(until: deadline) == .over else { throw CancellationError() }
     }
 }
 
@@ -41,8 +59,8 @@ extension Loop {
 private final class Sleeper: @unchecked Sendable {
     private enum State {
         case idle
-        case sleeping(CheckedContinuation<Bool, Never>, LoopTimer)
-        case over
+        case sleeping(CheckedContinuation<Pause, Never>, LoopTimer)
+        case ended
     }
 
     private let loop: any Loop
@@ -52,20 +70,20 @@ private final class Sleeper: @unchecked Sendable {
         self.loop = loop
     }
 
-    func start(until deadline: Instant, _ continuation: CheckedContinuation<Bool, Never>) {
-        guard case .idle = state else { return continuation.resume(returning: false) }
-        state = .sleeping(continuation, loop.schedule(at: deadline) { self.end(slept: true) })
+    func start(until deadline: Instant, _ continuation: CheckedContinuation<Pause, Never>) {
+        guard case .idle = state else { return continuation.resume(returning: .cancelled) }
+        state = .sleeping(continuation, loop.schedule(at: deadline) { self.end(.over) })
     }
 
     func cancel() {
-        end(slept: false)
+        end(.cancelled)
     }
 
-    private func end(slept: Bool) {
+    private func end(_ pause: Pause) {
         let old = state
-        state = .over
+        state = .ended
         guard case .sleeping(let continuation, let timer) = old else { return }
-        if !slept { loop.cancel(timer) }
-        continuation.resume(returning: slept)
+        if pause == .cancelled { loop.cancel(timer) }
+        continuation.resume(returning: pause)
     }
 }

@@ -19,19 +19,23 @@ package struct Limited<Value: Sendable>: Sendable {
 package func withTimeLimit<Value: Sendable>(
     _ limit: Duration, on loop: any Loop, _ body: @escaping @Sendable () async -> Value
 ) async -> Limited<Value> {
-    // Nil from the timer.
-    await withTaskGroup(of: Value?.self) { group in
-        group.addTask { await body() }
-        group.addTask {
-            try? await LoopClock(loop).sleep(for: limit)
-            return nil
-        }
+    await withTaskGroup(of: LimitedAnswer<Value>.self) { group in
+        group.addTask { .body(await body()) }
+        group.addTask { .timer(await LoopClock(loop).pause(for: limit)) }
         var isLate = false
         while let answer = await group.next() {
             group.cancelAll()
-            if let answer { return Limited(value: answer, isLate: isLate) }
-            isLate = !Task.isCancelled
+            switch answer {
+            case .body(let value): return Limited(value: value, isLate: isLate)
+            case .timer(let pause): isLate = pause == .over
+            }
         }
         preconditionFailure("a group ends only after its tasks have answered")
     }
+}
+
+/// Of the two tasks of `withTimeLimit`.
+private enum LimitedAnswer<Value: Sendable>: Sendable {
+    case body(Value)
+    case timer(Pause)
 }

@@ -150,7 +150,8 @@ package final class Node: Dialer, LinkListener, Sendable {
     private static func end(_ late: Task<Connection?, Never>, than winner: Connection, _ keeper: PathKeeper) async {
         guard let slower = await late.value, slower !== winner else { return }
         if case .direct(let address)? = await slower.pathState?.route, await keeper.proven(address) {
-            try? await LoopClock(winner.loop).sleep(for: provingTime)
+            // Over or cancelled: it is closed.
+            _ = await LoopClock(winner.loop).pause(for: provingTime)
         }
         await slower.close(code: CloseCode.done.rawValue, reason: "another way was faster")
     }

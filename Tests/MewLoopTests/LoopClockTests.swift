@@ -1,5 +1,6 @@
 import MewBase
 import MewLoop
+import MewSim
 import Testing
 
 @Suite("The clock of a loop", .timeLimit(.minutes(10)))
@@ -33,6 +34,40 @@ struct LoopClockTests {
             }
             task.cancel()
             #expect(await task.value)
+        }
+    }
+
+    @Test("a pause says how it ended: its time is over, at that time, or the task was cancelled, at once")
+    func pauses() throws {
+        for (cancelledAfter, end, elapsed) in [
+            (nil, Pause.over, Duration.seconds(3)), (.milliseconds(2_999), .cancelled, .milliseconds(2_999)),
+            (.milliseconds(3_001), .over, .milliseconds(3_001)), (.zero, .cancelled, .zero),
+        ] as [(Duration?, Pause, Duration)] {
+            for hasDeadline in [false, true] {
+                let (pause, time) = try Self.pause(cancelledAfter, hasDeadline: hasDeadline)
+                #expect(pause == end && time == elapsed, "cancelled after \(String(describing: cancelledAfter))")
+            }
+        }
+    }
+
+    /// A pause of three seconds, and how long it took.
+    private static func pause(_ cancelledAfter: Duration?, hasDeadline: Bool) throws -> (Pause, Duration) {
+        try withSimWorld(seed: 1) { world in
+            let machine = world.addNode("machine")
+            let loop = machine.loop
+            let pause = try world.run(on: machine) {
+                let task = loop.spawn {
+                    let clock = LoopClock(loop)
+                    if hasDeadline { return await clock.pause(until: clock.now.advanced(by: .seconds(3))) }
+                    return await clock.pause(for: .seconds(3))
+                }
+                if let cancelledAfter {
+                    if cancelledAfter > .zero { try await LoopClock(loop).sleep(for: cancelledAfter) }
+                    task.cancel()
+                }
+                return await task.value
+            }
+            return (pause, SimWorld.start.duration(to: world.now))
         }
     }
 

@@ -45,11 +45,11 @@ actor ReachAnnouncer {
                 await self.look()
                 for await _ in self.node.reachChanges {
                     await self.look()
-                    guard (try? await LoopClock(self.loop).sleep(for: Self.pause)) != nil else { return }
+                    guard await LoopClock(self.loop).pause(for: Self.pause) == .over else { return }
                 }
             }
             group.addTask {
-                while (try? await LoopClock(self.loop).sleep(for: Self.interval)) != nil { await self.look() }
+                while await LoopClock(self.loop).pause(for: Self.interval) == .over { await self.look() }
             }
         }
     }

@@ -67,8 +67,10 @@ struct NodeRace: Sendable {
             add(FoundRoutes(relays: urls, addresses: target.addresses), to: &group, &tried, apart: Self.headStart)
             group.addTask { await nextFound() }
             group.addTask {
-                try? await LoopClock(endpoint.loop).sleep(for: Self.limit)
-                return .timeIsUp
+                switch await LoopClock(endpoint.loop).pause(for: Self.limit) {
+                case .over: .timeIsUp
+                case .cancelled: .left
+                }
             }
             return await finish(&group, &tried)
         }
@@ -153,7 +155,7 @@ struct NodeRace: Sendable {
             case .searched: tried.mayFindMore = false
             case .timeIsUp: isOver = true
             }
-            if tried.running == 0, !tried.mayFindMore { isOver = true }
+            if Task.isCancelled || (tried.running == 0 && !tried.mayFindMore) { isOver = true }
             if isOver { group.cancelAll() }
         }
         if isDirect || winner == nil {
@@ -184,9 +186,9 @@ struct NodeRace: Sendable {
     }
 
     private func relayed(_ url: RelayURL, after delay: Duration) async -> Lane {
-        if delay > .zero { try? await LoopClock(endpoint.loop).sleep(for: delay) }
         let path = LinkPath.relay(url: url.description)
-        guard !Task.isCancelled else { return .failed(.unreachable([attempt(path, "not tried")])) }
+        let wait: Pause = if delay > .zero { await LoopClock(endpoint.loop).pause(for: delay) } else { .over }
+        guard wait == .over, !Task.isCancelled else { return .failed(.unreachable([attempt(path, "not tried")])) }
         let joined = await relays.visit(url)
         let lane = await through(joined, path)
         // The link holds it from here on, when there is one.

@@ -57,7 +57,8 @@ extension NodeRelays {
         await withTaskGroup(of: (RelayURL, Duration?)?.self) { [relays = choice.relays, loop] group in
             for url in relays { group.addTask { (url, try? await service.roundTrip(to: url)) } }
             group.addTask {
-                try? await LoopClock(loop).sleep(for: Self.measuring)
+                // Over or cancelled: nobody waits for more answers.
+                _ = await LoopClock(loop).pause(for: Self.measuring)
                 return nil
             }
             var left = relays.count

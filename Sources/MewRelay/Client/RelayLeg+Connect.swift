@@ -223,7 +223,7 @@ extension RelayLeg {
     private func ping() async -> LegEnd {
         while let deadline = pings?.deadline {
             if loop.now < deadline {
-                guard (try? await LoopClock(loop).sleep(until: deadline, tolerance: nil)) != nil else { return .ended }
+                guard await LoopClock(loop).pause(until: deadline) == .over else { return .ended }
             }
             switch pings?.timeout(now: loop.now, random: entropy.uint64()) {
             case .ping(let value):

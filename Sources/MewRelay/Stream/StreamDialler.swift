@@ -68,7 +68,7 @@ package struct StreamDialler: Sendable {
     }
 
     private func attempt(_ address: SocketAddress, after delay: Duration) async -> Result<StreamSocket, StreamFailure> {
-        if delay > .zero { try? await LoopClock(loop).sleep(for: delay) }
+        if delay > .zero, await LoopClock(loop).pause(for: delay) == .cancelled { return .failure(.cancelled) }
         let connected = await withTimeLimit(Self.attemptLimit, on: loop) {
             await caught { () throws(StreamFailure) in
                 do throws(StreamError) {

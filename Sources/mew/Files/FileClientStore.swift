@@ -75,9 +75,9 @@ actor FileClientStore: ClientStore {
             do throws(SystemError) {
                 return try directory.lock(Self.lock, waiting: false)
             } catch {
-                let mayWait = error.kind == .busy && loop.now < deadline
-                let slept = mayWait ? (try? await LoopClock(loop).sleep(for: .milliseconds(5))) != nil : false
-                guard slept else { throw Self.storeError(error, path: directory.file(Self.lock)) }
+                guard error.kind == .busy, loop.now < deadline,
+                    await LoopClock(loop).pause(for: .milliseconds(5)) == .over
+                else { throw Self.storeError(error, path: directory.file(Self.lock)) }
             }
         }
     }

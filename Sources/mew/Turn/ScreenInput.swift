@@ -92,7 +92,7 @@ struct Screen: Sendable {
         await withTaskGroup(of: Void.self) { group in
             for await (delay, timer) in timers {
                 group.addTask {
-                    guard (try? await clock.sleep(for: delay)) != nil else { return }
+                    guard await clock.pause(for: delay) == .over else { return }
                     await inputs.send(.timer(timer))
                 }
             }
