@@ -21,10 +21,20 @@ struct RegistryTests {
         let names = try ["Desk", "desk", "DESK", "\u{1B}[2Jx", "", "7", "--json", " lab "].enumerated().map {
             try registry.add(record(UInt64($0.offset), $0.element)).name
         }
-        #expect(names[..<3] == ["Desk", "desk-2", "DESK-3"])
+        #expect(names[..<3] == ["Desk", "desk-\(node(1).z32.suffix(4))", "DESK-\(node(2).z32.suffix(4))"])
         #expect(names[3] == "\u{FFFD}[2Jx")
         #expect(names[4] == String(node(4).z32.prefix(8)))
         #expect(names[5...] == ["node-7", "json", "lab"])
+    }
+
+    @Test("a name whose longer form somebody else has as well gets a number")
+    func takenTwice() throws {
+        var registry = Registry()
+        let longer = "desk-\(node(2).z32.suffix(4))"
+        try registry.add(record(1, "desk"))
+        try registry.add(record(3, longer))
+        #expect(try registry.add(record(2, "desk")).name == longer + "-2")
+        #expect(try registry.add(record(2, "desk"), renames: true).name == longer + "-2")
     }
 
     @Test("a name that reads as a node ID is not kept as one")
@@ -85,6 +95,29 @@ struct RegistryTests {
         var many = record(4, "d4")
         for number in 0..<9 { many.keep(RelayAccess(relay: "https://\(number)/", token: "x")) }
         #expect(many.relayAccess.map(\.relay) == ["https://8/", "https://7/", "https://6/", "https://5/"])
+    }
+
+    @Test("a relay is the same in every spelling, with and without a pinned key; not by another scheme, port or name")
+    func sameRelay() throws {
+        let pin = "df9sse9bp1nuftim3yhxiuk6w6r5hddsskjygpydux7esxjstioo"
+        let relay = RelayAccess(relay: "https://a.test/", token: "old", trust: "pem")
+        for url in ["https://A.test:443", "https://a.test/#\(pin)", "wss://a.test/", "https://a.test/"] {
+            #expect(relay.isForSameRelay(as: RelayAccess(relay: url)), "\(url)")
+            var daemon = record(1, "desk")
+            daemon.keep(relay)
+            daemon.keep(RelayAccess(relay: url, token: "new"))
+            #expect(daemon.relayAccess.map(\.token) == ["new"] && daemon.relayAccess.map(\.trust) == ["pem"])
+            var registry = Registry()
+            try registry.add(daemon)
+            var other = record(2, "lab")
+            other.keep(RelayAccess(relay: url, token: "newest"))
+            try registry.add(other)
+            #expect(registry.daemons.flatMap(\.relayAccess).map(\.token) == ["newest", "newest"], "\(url)")
+        }
+        for url in ["http://a.test/", "https://a.test:444/", "https://b.test/", "a.test"] {
+            #expect(!relay.isForSameRelay(as: RelayAccess(relay: url)), "\(url)")
+        }
+        #expect(RelayAccess(relay: "a.test").isForSameRelay(as: RelayAccess(relay: "a.test")))
     }
 
     @Test("forgetting a daemon forgets what was asked of it")

@@ -61,8 +61,8 @@ public struct DaemonRecord: Hashable, Sendable {
 
     /// Remembers what a relay wants.
     public mutating func keep(_ access: RelayAccess) {
-        let former = relayAccess.first { $0.relay == access.relay }
-        let others = relayAccess.filter { $0.relay != access.relay }
+        let former = relayAccess.first { $0.isForSameRelay(as: access) }
+        let others = relayAccess.filter { !$0.isForSameRelay(as: access) }
         relayAccess = Array(([former?.updated(by: access) ?? access] + others).prefix(Self.maxRelays))
     }
 

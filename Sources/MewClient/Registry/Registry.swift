@@ -33,13 +33,13 @@ public struct Registry: Hashable, Sendable {
 
     /// Adds a daemon, or brings a known one up to date: what is new replaces, what is absent stays.
     ///
-    /// A name that is taken gets a number (`desk-2`).
+    /// A name that is taken gets the end of the node ID (`desk-stio`).
     @discardableResult
     public mutating func add(_ record: DaemonRecord, renames: Bool = false) throws(Refusal) -> DaemonRecord {
         // A relay wants one thing of this device, whichever daemon is behind it.
         for access in record.relayAccess {
-            for index in daemons.indices where daemons[index].relayAccess.contains(where: { $0.relay == access.relay })
-            {
+            for index in daemons.indices
+            where daemons[index].relayAccess.contains(where: { $0.isForSameRelay(as: access) }) {
                 daemons[index].keep(access)
             }
         }
@@ -49,14 +49,14 @@ public struct Registry: Hashable, Sendable {
         }
         guard daemons.count < Self.maxDaemons else { throw .full }
         var added = record
-        added.name = unique(DaemonName.usable(record.name, for: record.node), except: nil)
+        added.name = unique(DaemonName.usable(record.name, for: record.node), for: record.node)
         daemons.append(added)
         return added
     }
 
     private mutating func merge(_ record: DaemonRecord, at index: Int, renames: Bool) {
         if renames {
-            daemons[index].name = unique(DaemonName.usable(record.name, for: record.node), except: record.node)
+            daemons[index].name = unique(DaemonName.usable(record.name, for: record.node), for: record.node)
         }
         for address in record.addresses.reversed() { daemons[index].prefer(address) }
         for relay in record.relays.reversed() { daemons[index].prefer(relay: relay) }
@@ -65,19 +65,24 @@ public struct Registry: Hashable, Sendable {
         daemons[index].scope = record.scope ?? daemons[index].scope
     }
 
-    private func unique(_ name: String, except node: NodeID?) -> String {
+    /// `name`, or when another daemon has it, with the end of the ID of `node` behind it.
+    private func unique(_ name: String, for node: NodeID) -> String {
         let taken = Set(daemons.filter { $0.node != node }.map { $0.name.lowercased() })
         guard taken.contains(name.lowercased()) else { return name }
-        // Terminates: there are at most `maxDaemons` taken names.
-        var number = 2
-        while taken.contains("\(name.prefix(58))-\(number)".lowercased()) { number += 1 }
-        return "\(name.prefix(58))-\(number)"
+        let longer = "\(name.prefix(52))-\(node.shortEnding)"
+        // Two ends alike, or somebody has chosen just that name. Terminates: there are at most `maxDaemons` taken names.
+        var (unique, number) = (longer, 2)
+        while taken.contains(unique.lowercased()) {
+            unique = "\(longer)-\(number)"
+            number += 1
+        }
+        return unique
     }
 
     public mutating func rename(_ node: NodeID, to name: String) throws(Refusal) {
         guard let index = daemons.firstIndex(where: { $0.node == node }) else { throw .unknown }
         guard DaemonName.usable(name, for: node) == name else { throw .unusableName(name) }
-        guard unique(name, except: node) == name else { throw .nameTaken(name) }
+        guard unique(name, for: node) == name else { throw .nameTaken(name) }
         daemons[index].name = name
     }
 
@@ -94,4 +99,9 @@ public struct Registry: Hashable, Sendable {
         change(&daemons[index])
         daemons[index].name = name
     }
+}
+
+extension NodeID {
+    /// The last four characters of its text: they tell two of one name apart, and each of them is found by them (DESIGN §10).
+    package var shortEnding: String { String(z32.suffix(4)) }
 }

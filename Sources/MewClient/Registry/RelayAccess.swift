@@ -18,6 +18,15 @@ public struct RelayAccess: Hashable, Sendable {
         self.trust = trust
     }
 
+    /// The same relay, in whatever spelling, and whether a key is pinned or not.
+    public func isForSameRelay(as other: RelayAccess) -> Bool {
+        guard let url = try? RelayURL(relay), let otherURL = try? RelayURL(other.relay) else {
+            // Of an earlier version: nobody is shown it.
+            return relay == other.relay
+        }
+        return url.isSamePlace(as: otherURL)
+    }
+
     /// What is new replaces, what is absent stays.
     func updated(by newer: RelayAccess) -> RelayAccess {
         RelayAccess(relay: relay, token: newer.token ?? token, trust: newer.trust ?? trust)
