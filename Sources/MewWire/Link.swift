@@ -31,11 +31,19 @@ public protocol Link: Sendable {
     /// What is known about it right now.
     func status() async -> LinkStatus
 
+    /// Dialler: suspends until the status is one that `isEnough` says yes to, the link is over or the calling task is cancelled;
+    /// returns the present one. `isEnough` is asked again each time that something about the path was decided, and by a listener
+    /// once.
+    func status(when isEnough: @escaping @Sendable (LinkStatus) -> Bool) async -> LinkStatus
+
     /// Dialler: the peer has told where it can be reached, relays home first. They are tried at once, and shown in `status`.
     func learned(addresses: [SocketAddress], relays: [String]) async
 }
 
 extension Link {
+    /// For links that never change their path.
+    public func status(when isEnough: @escaping @Sendable (LinkStatus) -> Bool) async -> LinkStatus { await status() }
+
     /// For links that never change their path.
     public func learned(addresses: [SocketAddress], relays: [String]) async {}
 }

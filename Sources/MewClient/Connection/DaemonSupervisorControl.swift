@@ -168,6 +168,11 @@ extension DaemonSupervisor {
         await connection?.link.status()
     }
 
+    /// The status once `isEnough` says yes to it, the link is over or the calling task is cancelled; nil without a link.
+    public func linkStatus(when isEnough: @escaping @Sendable (LinkStatus) -> Bool) async -> LinkStatus? {
+        await connection?.link.status(when: isEnough)
+    }
+
     // MARK: - Reading
 
     func decode(_ bytes: [UInt8], from link: ApplicationProtocol) -> DaemonFrame? {

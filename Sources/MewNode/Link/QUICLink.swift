@@ -183,6 +183,17 @@ package actor QUICLink: IncomingLink {
         return link
     }
 
+    package func status(when isEnough: @escaping @Sendable (LinkStatus) -> Bool) async -> LinkStatus {
+        // Before the status is asked for, so that no decision is missed.
+        var seen = await keeper?.decisions.count
+        var status = await status()
+        while !isEnough(status), let keeper, let last = seen, let next = await keeper.decided(after: last) {
+            seen = next
+            status = await self.status()
+        }
+        return status
+    }
+
     package func learned(addresses: [SocketAddress], relays: [String]) async {
         await keeper?.learned(addresses, relays: relays.compactMap { try? RelayURL($0) })
     }

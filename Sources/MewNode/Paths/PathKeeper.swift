@@ -31,6 +31,7 @@ actor PathKeeper {
     var check: AddressCheck?
     var checkBudget = AddressCheck.budget
     private var timer: LoopTimer?
+    var decisions = PathDecisions()
     var isOver = false
 
     /// - Parameters:
@@ -72,6 +73,7 @@ actor PathKeeper {
 
     private func finish() async {
         isOver = true
+        decisions.made()
         if let timer { loop.cancel(timer) }
         for index in legs.indices { await drop(RelayNumber(index))?.value }
     }
@@ -168,6 +170,7 @@ actor PathKeeper {
         keepLegs()
         rearm()
         for number in refused { take(.probeRefused(number)) }
+        decisions.made()
     }
 
     /// False when the library cannot now: the peer has given us no further connection ID yet.
