@@ -30,15 +30,31 @@ package actor StandardInput {
             case .tooLong: throw .lineTooLong(maxBytes: maxBytes)
             case .needMore: break
             }
-            guard !isAtEnd else { return buffer.isEmpty ? nil : buffer.take(maxBytes: maxBytes) }
-            if let failure { throw failure }
-            guard !Task.isCancelled else { throw .cancelled }
-            switch try buffer.fill(4_096, doing: "reading the input", { csys_shared_read(descriptor, $0, $1) }) {
-            case .nothing: await readable()
-            case .bytes: break
-            case .end: isAtEnd = true
-            }
+            guard try await more() else { return buffer.isEmpty ? nil : buffer.take(maxBytes: maxBytes) }
         }
+    }
+
+    /// Everything up to the end, line feeds included; nil when that is more than `maxBytes`.
+    package func readAll(maxBytes: Int) async throws(StreamError) -> [UInt8]? {
+        var all: [UInt8] = []
+        while true {
+            all += buffer.take(maxBytes: maxBytes + 1 - all.count)
+            guard all.count <= maxBytes else { return nil }
+            guard try await more() else { return all }
+        }
+    }
+
+    /// Takes in what is there, or waits until something may be; false at the end.
+    private func more() async throws(StreamError) -> Bool {
+        guard !isAtEnd else { return false }
+        if let failure { throw failure }
+        guard !Task.isCancelled else { throw .cancelled }
+        switch try buffer.fill(4_096, doing: "reading the input", { csys_shared_read(descriptor, $0, $1) }) {
+        case .nothing: await readable()
+        case .bytes: break
+        case .end: isAtEnd = true
+        }
+        return true
     }
 
     private func readable() async {

@@ -42,6 +42,27 @@ struct StandardInputTests {
         }
     }
 
+    @Test("everything up to the end is read at once, as long as it is not too much; lines read before are gone")
+    func readsAll() async throws {
+        try await withLoop { loop in
+            func input(_ text: String) throws -> StandardInput {
+                var ends: [Int32] = [-1, -1]
+                #expect(Glibc.pipe(&ends) == 0)
+                #expect(write(ends[1], text, text.utf8.count) == text.utf8.count)
+                close(ends[1])
+                return StandardInput(ends[0], on: loop)
+            }
+            let whole = try input("one\ntwo\n\n")
+            #expect(try await whole.readAll(maxBytes: 9) == Array("one\ntwo\n\n".utf8))
+            #expect(try await whole.readAll(maxBytes: 9) == [])
+            #expect(try await input("one\ntwo\n\n").readAll(maxBytes: 8) == nil)
+            #expect(try await input("").readAll(maxBytes: 0) == [])
+            let rest = try input("one\ntwo\n")
+            #expect(try await rest.readLine(maxBytes: 8) == Array("one".utf8))
+            #expect(try await rest.readAll(maxBytes: 4) == Array("two\n".utf8))
+        }
+    }
+
     @Test("a question that nobody answers can be given up")
     func cancelled() async throws {
         try await withLoop { loop in

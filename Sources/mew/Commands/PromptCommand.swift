@@ -2,7 +2,8 @@ import MewClient
 import MewWire
 
 extension Command {
-    private static let text = Positional<String>("TEXT", "what to say to the agent", read: Readers.text("TEXT"))
+    private static let text = Positional<String>(
+        "TEXT", "what to say to the agent; just - reads it from standard input", read: Readers.text("TEXT"))
     private static let session = Option<String>(
         "session", "S", "in this session (default: a new one)", read: Readers.text("--session"))
     private static let permit = Option<String>(
@@ -17,13 +18,22 @@ extension Command {
             "Ctrl-C detaches: the turn goes on, and any device can return to it. A second Ctrl-C within 2 s cancels it.",
             "'--permit ask' without a terminal waits until another device answers, and prints the handle for 'mew answer'.",
             "A new session works in the home directory of the daemon's user; 'mew new D --cwd P' makes one elsewhere.",
-            "Exit: 0 completed, 1 failed or interrupted, 6 cancelled or refused, 7 nobody knows whether it was delivered.",
+            "Exit: 0 completed, 1 failed or interrupted, 6 cancelled or refused, 7 nobody knows whether it was delivered. It is the "
+                + "turn that this is about: a shell agent whose command ran has completed its turn, whatever status the command "
+                + "ended with. That stands in the last line, and with --json as \"success\" of the event tool_end.",
         ],
-        examples: ["mew prompt desk 'run the tests'", "mew prompt desk --session 2 --permit once 'and push'"]
+        examples: [
+            "mew prompt desk 'run the tests'", "mew prompt desk --session 2 --permit once 'and push'",
+            "mew prompt desk - < task.md",
+        ]
     ) { invocation async throws(CommandFailure) in
-        let text = invocation.arguments.all(text).joined(separator: " ")
+        let words = invocation.arguments.all(text)
+        let isFromInput = words == ["-"]
         // Refused before a session is made for it.
-        guard !text.trimmed.isEmpty else { throw CommandFailure(.badInput, "TEXT must not be empty") }
+        let prompt =
+            if isFromInput { try await invocation.context.readPrompt() } else {
+                try PromptText.checked(words.joined(separator: " "))
+            }
         let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
         let permit = invocation[permit].flatMap(QuestionDesk.Permit.init(rawValue:)) ?? .ask
@@ -33,11 +43,12 @@ extension Command {
             let screen = Screen(invocation.context)
             let events = await daemon.supervisor.subscribe()
             if let wanted { try await daemon.open(id, named: wanted) }
-            let reads = invocation.context.terminal.canAsk && !invocation.context.output.isJSON
-            return try await screen.run(events: events, readsLines: reads) { () async throws(CommandFailure) in
+            let canAsk =
+                invocation.context.terminal.canAsk && !invocation.context.output.isJSON && !isFromInput
+            return try await screen.run(events: events, readsLines: canAsk) { () async throws(CommandFailure) in
                 var turn = PromptTurn(
-                    daemon, screen, session: id, isNew: wanted == nil, permit: permit)
-                return try await turn.run(text)
+                    daemon, screen, session: id, isNew: wanted == nil, permit: permit, canAsk: canAsk)
+                return try await turn.run(prompt)
             }
         }
     }

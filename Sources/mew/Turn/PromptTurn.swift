@@ -35,14 +35,16 @@ struct PromptTurn {
     /// In which a second Ctrl-C cancels.
     static let detachWindow: Duration = .seconds(2)
 
-    /// - Parameter isNew: the session was made for this prompt: there is nothing before it.
+    /// - Parameters:
+    ///   - isNew: the session was made for this prompt: there is nothing before it.
+    ///   - canAsk: a person reads the screen, and what he types is read.
     init(
-        _ daemon: DaemonSession, _ screen: Screen, session: SessionID, isNew: Bool, permit: QuestionDesk.Permit
+        _ daemon: DaemonSession, _ screen: Screen, session: SessionID, isNew: Bool, permit: QuestionDesk.Permit,
+        canAsk: Bool
     ) {
         hasBaseline = isNew
         (self.daemon, self.screen, self.session) = (daemon, screen, session)
         output = daemon.output
-        let canAsk = daemon.command.context.terminal.canAsk && !output.isJSON
         desk = QuestionDesk(permit: permit, canAsk: canAsk, daemon: daemon.name)
     }
 
