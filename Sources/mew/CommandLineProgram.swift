@@ -13,7 +13,9 @@ struct CommandLineProgram: Sendable {
     func run(_ words: [String]) async -> ExitCode {
         // Asked of the raw words, because a mistake in parsing must be told as JSON too.
         let isJSON = words.prefix { $0 != "--" }.contains("--json")
-        let output = Output(isJSON: isJSON, standard: standard, errors: errors)
+        let output = Output(
+            isJSON: isJSON, standard: standard, errors: errors, columns: terminal.isScreen ? terminal.columns : nil,
+            errorColumns: terminal.errorColumns)
         do throws(CommandFailure) {
             return try await run(parse(words), output)
         } catch {

@@ -13,9 +13,15 @@ final class CommandStage: Sendable {
     let daemon: LoopbackEndpoint
     let home = ScratchDirectory()
     private let protocols: [ApplicationProtocol]
+    private let terminal: Terminal
 
-    init(protocols: [ApplicationProtocol] = [.native, .stock]) {
+    /// - Parameter terminal: what the three standard streams are; nothing of the kind, unless a test says so.
+    init(
+        protocols: [ApplicationProtocol] = [.native, .stock],
+        terminal: Terminal = Terminal(canAsk: false, isScreen: false, columns: 80, rows: 24)
+    ) {
         self.protocols = protocols
+        self.terminal = terminal
         daemon = network.endpoint(SecretKey.generate(entropy: SystemEntropy()).node, protocols: protocols)
         daemon.listen()
     }
@@ -42,7 +48,7 @@ final class CommandStage: Sendable {
             commands: CommandList.all, environment: ["MEW_HOME": home.path], directory: "/", runtime: runtime)
         program.standard = out
         program.errors = err
-        program.terminal = Terminal(canAsk: false, isScreen: false, columns: 80, rows: 24)
+        program.terminal = terminal
         let ready = program
         let exit = await withTaskExecutorPreference(runtime.loop) { await ready.run(words) }
         await runtime.end()

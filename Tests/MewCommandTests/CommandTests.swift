@@ -382,6 +382,36 @@ struct CommandTests {
         let row = try #require(result.objects.first)
         #expect(row["n"] == 1 && row["path"] == "direct" && row["relay"] == .null)
         #expect(row["rtt_ms"]?.asDouble != nil && row["addr"]?.asString != nil)
+        #expect(row["why_not_direct"] == .null && row["why_text"] == .null, "it is direct")
+    }
+
+    @Test("on a terminal tables and sentences fit it; into a pipe they go whole")
+    func widths() async throws {
+        let narrow = Terminal(canAsk: false, isScreen: true, columns: 40, rows: 24, errorColumns: 40)
+        for (stage, fits) in [(CommandStage(), false), (CommandStage(terminal: narrow), true)] {
+            try await stage.add()
+            stage.daemon.stopListening()
+            let listed = try await stage.run("ls")
+            #expect(listed.out.text.contains(stage.daemon.node.z32) == !fits, "\(listed.out.text)")
+            let failed = try await stage.run("sessions", "desk")
+            #expect(failed.err.lines.allSatisfy { $0.count <= 40 } == fits, "\(failed.err.text)")
+            #expect((failed.err.lines.count == 1) == !fits)
+        }
+    }
+
+    @Test("two daemons of one name: the second is called after its node ID, too")
+    func secondOfOneName() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let other = stage.network.endpoint(SecretKey.generate(entropy: SystemEntropy()).node)
+        other.listen()
+        let payload = PairingPayload(
+            node: other.node, name: "desk", token: PairingToken(entropy: SystemEntropy()), relays: [],
+            addresses: [.loopback(port: 2)])
+        async let played: Void = FakeLink.accept(on: other).greetOnce()
+        let added = try await stage.run("add", payload.text, "--json")
+        try await played
+        #expect(added.objects.last?["name"] == .string("desk-\(other.node.z32.suffix(4))"), "\(added.err.text)")
     }
 
     @Test("forget and rename change the list of this device only")
@@ -416,6 +446,12 @@ struct CommandTests {
 }
 
 extension FakeLink {
+    /// Lets the device in, and waits until it leaves.
+    fileprivate func greetOnce() async throws {
+        try await welcome()
+        _ = await link.closed()
+    }
+
     /// Lists a session that waits for somebody, and shows its question to whoever attaches.
     fileprivate func ask(_ request: Request, in info: SessionInfo, _ epoch: Epoch) async throws -> FakeChannel {
         try await welcome()

@@ -1,4 +1,5 @@
 import MewBase
+import MewIdentity
 import MewWire
 import Testing
 
@@ -30,6 +31,55 @@ struct OutputTests {
         #expect(table.lines(width: 30) == ["ID  TITLE                STATE", "1   a title that is mu…  idle"])
         for line in table.lines(width: 30) { #expect(displayWidth(line) <= 30) }
         #expect(table.lines(width: 80)[1] == "1   a title that is much longer than the screen  idle")
+    }
+
+    @Test("a table goes on below with a sentence that is too long for its column, between words")
+    func sentencesInTables() {
+        var table = TextTable(["#", "STATE", "SINCE"], flexible: 1, hasSentences: true)
+        table.add(["1", "unknown: nobody knows", "1 h ago"])
+        table.add(["2", "unpronounceable", "2 h ago"])
+        #expect(
+            table.lines(width: 21) == [
+                "#  STATE      SINCE", "1  unknown:   1 h ago", "   nobody", "   knows", "2  unpronou…  2 h ago",
+            ])
+        #expect(table.lines(width: .max)[1] == "1  unknown: nobody knows  1 h ago")
+    }
+
+    @Test("a sentence is broken between words at the width of the terminal, and into a pipe goes whole")
+    func sentences() {
+        let sentence = "could not reach desk: no answer. Run 'mew pair' on its machine."
+        func printed(_ columns: Int?) -> [String] {
+            let (out, err) = (LineCollector(), LineCollector())
+            let output = Output(isJSON: false, standard: out, errors: err, columns: columns, errorColumns: columns)
+            output.sentence("  " + sentence)
+            output.note(sentence)
+            output.note(verbatim: sentence)
+            #expect(err.lines.last == sentence)
+            #expect(out.lines.joined(separator: " ").split(separator: " ").joined(separator: " ") == sentence)
+            return Array(err.lines.dropLast())
+        }
+        #expect(printed(nil) == [sentence] && printed(63) == [sentence])
+        #expect(printed(62) == ["could not reach desk: no answer. Run 'mew pair' on its", "machine."])
+        #expect(printed(41) == ["could not reach desk: no answer. Run", "'mew pair' on its machine."])
+        #expect(printed(8).prefix(3) == ["could", "not", "reach"], "what is quoted is broken when it must be")
+    }
+
+    @Test("lines that are broken keep their indentation, and the spaces within them")
+    func indentation() {
+        #expect(LineBreaks.lines("  one two three", width: 9, indent: 2) == ["  one two", "  three"])
+        #expect(LineBreaks.lines("relays   one, two", width: 13, indent: 9) == ["relays   one,", "         two"])
+        #expect(LineBreaks.lines("東京 東京", width: 8) == ["東京", "東京"])
+        #expect(LineBreaks.lines("", width: 8) == [""])
+        #expect(LineBreaks.lines("unpronounceable", width: 8, start: 4) == ["unpronounceable"])
+    }
+
+    @Test("two devices of one name are told apart by the end of the second one's node ID")
+    func distinctNames() throws {
+        let nodes = try (1...3).map { try #require(SecretKey(seed: [UInt8](repeating: $0, count: 32))).node }
+        let names = DistinctNames(zip(nodes, ["phone", "Phone", "desk"]).map { ($0, $1) })
+        let longer = "Phone-\(nodes[1].z32.suffix(4))"
+        #expect(nodes.map { names[$0] } == ["phone", longer, "desk"])
+        #expect(names.node(shownAs: longer) == nodes[1] && names.node(shownAs: "nobody") == nil)
     }
 
     @Test("wide characters take two columns, and cutting respects them")

@@ -55,4 +55,16 @@ struct PathQuestionTests {
                 == "not direct: no answer at 10.0.0.1:7. Open UDP port 7.")
         #expect(PingTally.sentence(WhyNotDirect(.checking, text: "being tried")) == "not direct: being tried")
     }
+
+    @Test("programs find the reason beside each ping through a relay, in the fields of mew status")
+    func pingRow() {
+        var relayed = status(.noAnswer)
+        relayed.whyNotDirect = WhyNotDirect(.noAnswer, text: "no answer at 10.0.0.1:7")
+        let row = PingTally.row(2, .milliseconds(3), relayed)
+        #expect(row["n"] == 2 && row["rtt_ms"]?.asDouble == 3)
+        #expect(row["path"] == "relay" && row["relay"] == "https://r/")
+        #expect(row["why_not_direct"] == "no_answer" && row["why_text"] == "no answer at 10.0.0.1:7")
+        #expect(PingTally.row(1, .zero, status(nil))["why_not_direct"] == .null)
+        #expect(PingTally.row(1, .zero, nil)["path"] == .null)
+    }
 }

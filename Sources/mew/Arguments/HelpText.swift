@@ -72,20 +72,7 @@ enum HelpText {
         }.joined(separator: "\n")
     }
 
-    /// Breaks at spaces; lines after the first begin with `indent` spaces.
-    static func wrap(_ text: String, indent: Int, firstColumn: Int = 0) -> [String] {
-        var lines: [String] = [""]
-        var column = firstColumn
-        for word in text.split(separator: " ") {
-            let isFirst = lines[lines.count - 1].allSatisfy { $0 == " " }
-            if !isFirst, column + 1 + word.count > width {
-                lines.append(String(repeating: " ", count: indent) + word)
-                column = indent + word.count
-            } else {
-                lines[lines.count - 1] += isFirst ? String(word) : " " + word
-                column += word.count + (isFirst ? 0 : 1)
-            }
-        }
-        return lines
+    private static func wrap(_ text: String, indent: Int, firstColumn: Int = 0) -> [String] {
+        LineBreaks.lines(text, width: width, indent: indent, start: firstColumn)
     }
 }

@@ -147,7 +147,7 @@ private struct AnswerRun {
     private func ask(_ request: PendingRequest) async throws(CommandFailure) -> Answer.Content {
         let (output, input) = (daemon.output, daemon.command.context.runtime.input)
         let text = RequestText(request.content)
-        for line in ["? [\(request.handle)]"] + text.lines + [text.choices] { output.note(line) }
+        for line in ["? [\(request.handle)]"] + text.lines + [text.choices] { output.note(verbatim: line) }
         var reader = AnswerReader(request.content)
         while true {
             guard let bytes = try? await input.readLine(maxBytes: 65_536) else {
@@ -170,20 +170,12 @@ private struct AnswerRun {
         let operation = try await daemon.attempt("send the answer") { () async throws(ClientError) in
             try await daemon.supervisor.answer(request, content, in: session)
         }
-        let patience = LoopClock(daemon.command.context.runtime.loop)
         let isNative = daemon.link.isNative
-        let verdict = await withTaskGroup(of: DaemonMessage.AnswerVerdict?.self) { group in
-            group.addTask { await Self.verdict(on: operation, request.id, isNative, events) }
-            group.addTask {
-                try? await patience.sleep(for: Self.patience)
-                return nil
-            }
-            let first = await group.next() ?? nil
-            group.cancelAll()
-            events.finish()
-            return first
+        let answer = await withTimeLimit(Self.patience, on: daemon.command.context.runtime.loop) {
+            await Self.verdict(on: operation, request.id, isNative, events)
         }
-        guard let verdict else {
+        events.finish()
+        guard let verdict = answer.value else {
             throw CommandFailure(
                 ClientError(.deliveryUnknown, "the daemon gave no verdict in \(Self.patience.components.seconds) s"),
                 doing: "learn whether the answer counted", daemon: daemon.name)

@@ -89,8 +89,8 @@ extension Command {
             ])
         }
         guard !daemons.isEmpty else {
-            return output.line("No daemons yet. Run 'mew pair' on a machine with a daemon, then 'mew add' here.")
+            return output.sentence("No daemons yet. Run 'mew pair' on a machine with a daemon, then 'mew add' here.")
         }
-        for line in table.lines(width: context.terminal.columns) { output.line(line) }
+        for line in table.lines(width: context.terminal.tableWidth) { output.line(line) }
     }
 }

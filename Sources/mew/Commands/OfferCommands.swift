@@ -39,7 +39,7 @@ extension Command {
     static let models = offer("models", "list the models a daemon's sessions can use", .listModels) { message in
         if case .modelList(let list) = message { list.models } else { nil }
     } show: { models, output, width in
-        var table = TextTable(["MODEL", "CONTEXT", "DESCRIPTION"], flexible: 2)
+        var table = TextTable(["MODEL", "CONTEXT", "DESCRIPTION"], flexible: 2, hasSentences: true)
         for model in models {
             output.json([
                 "id": .string(model.id), "provider": .string(model.provider), "model": .string(model.model),
@@ -68,7 +68,7 @@ extension Command {
                     try await session.supervisor.request(request, answer: answer)
                 }
             }
-            let (output, width) = (invocation.context.output, invocation.context.terminal.columns)
+            let (output, width) = (invocation.context.output, invocation.context.terminal.tableWidth)
             let table = show(items, output, width)
             if table.rows.isEmpty { output.line("\(target.name) has no \(name).") }
             if !table.rows.isEmpty { for line in table.lines(width: width) { output.line(line) } }

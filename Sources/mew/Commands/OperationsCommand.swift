@@ -106,7 +106,7 @@ extension Command {
 
     private static func show(_ operations: [MewClient.Operation], _ registry: Registry, _ context: CommandContext) {
         let (output, now) = (context.output, WallTime.now.milliseconds)
-        var table = TextTable(["#", "OPERATION", "DAEMON", "WHAT", "STATE", "SINCE"], flexible: 4)
+        var table = TextTable(["#", "OPERATION", "DAEMON", "WHAT", "STATE", "SINCE"], flexible: 4, hasSentences: true)
         for (index, operation) in operations.enumerated() {
             let name = registry[operation.daemon]?.name ?? String(operation.daemon.z32.prefix(8))
             output.json(row(operation, name))
@@ -116,8 +116,8 @@ extension Command {
             ])
         }
         guard !operations.isEmpty else { return output.line("Nothing is pending.") }
-        for line in table.lines(width: context.terminal.columns) { output.line(line) }
-        output.line("'mew ops D --check' asks the daemon D what became of them.")
+        for line in table.lines(width: context.terminal.tableWidth) { output.line(line) }
+        output.sentence("'mew ops D --check' asks the daemon D what became of them.")
     }
 
     private static func row(_ operation: MewClient.Operation, _ daemon: String) -> JSONObject {

@@ -99,6 +99,11 @@ extension Command {
     private static func find(_ text: String, _ peers: [ControlPeer]) throws(CommandFailure) -> ControlPeer {
         let named = peers.filter { $0.name == text }
         if named.count == 1 { return named[0] }
+        if named.isEmpty, let node = DistinctNames(peers).node(shownAs: text),
+            let shown = peers.first(where: { $0.node == node })
+        {
+            return shown
+        }
         if let node = try? NodeID(text: text), let known = peers.first(where: { $0.node == node }) { return known }
         let selection = Selection(elements: peers, noun: "device") { $0.node.z32 }
         if case .found(let peer) = selection.find(text) { return peer }
@@ -112,7 +117,7 @@ extension Command {
     }
 
     private static func show(_ peers: [ControlPeer], _ context: CommandContext) {
-        let (output, now) = (context.output, WallTime.now.milliseconds)
+        let (output, now, names) = (context.output, WallTime.now.milliseconds, DistinctNames(peers))
         var table = TextTable(["#", "DEVICE", "SCOPE", "PAIRED", "CONNECTED", "NODE ID"], flexible: 5)
         for (index, peer) in peers.enumerated() {
             output.json([
@@ -120,14 +125,20 @@ extension Command {
                 "paired_at_ms": .integer(peer.pairedAtMs), "revoked_at_ms": peer.revokedAtMs.map(JSON.integer) ?? .null,
                 "connected": .bool(peer.connections > 0),
             ])
-            let state = peer.revokedAtMs.map { "revoked " + Words.ago($0, now: now) }
+            let revoked = peer.revokedAtMs.map { "revoked " + Words.ago($0, now: now) }
             table.add([
-                "\(index + 1)", peer.name.printableName, peer.scope.rawValue, Words.ago(peer.pairedAtMs, now: now),
-                state ?? (peer.connections > 0 ? "yes" : "no"), peer.node.z32,
+                "\(index + 1)", names[peer.node], revoked ?? peer.scope.rawValue, Words.ago(peer.pairedAtMs, now: now),
+                revoked != nil ? "–" : peer.connections > 0 ? "yes" : "no", peer.node.z32,
             ])
         }
         guard !peers.isEmpty else { return output.line("No devices are paired. Run 'mew pair'.") }
-        for line in table.lines(width: context.terminal.columns) { output.line(line) }
+        for line in table.lines(width: context.terminal.tableWidth) { output.line(line) }
+    }
+}
+
+extension DistinctNames {
+    fileprivate init(_ peers: [ControlPeer]) {
+        self.init(peers.map { ($0.node, $0.name) })
     }
 }
 

@@ -21,9 +21,9 @@ extension Command {
                 if number > 1 { try await pause(invocation.context) }
                 tally.add(try await ping(number, session))
             }
-            if let summary = tally.summary { session.output.line(summary) }
+            if let summary = tally.summary { session.output.sentence(summary) }
             if let reason = await session.supervisor.linkStatus()?.whyNotDirect {
-                session.output.line(PingTally.sentence(reason))
+                session.output.sentence(PingTally.sentence(reason))
             }
             await warnOfRelays(session)
         }
@@ -43,7 +43,7 @@ extension Command {
     private static let interval: Duration = .seconds(1)
 
     private static func pause(_ context: CommandContext) async throws(CommandFailure) {
-        guard (try? await LoopClock(context.runtime.loop).sleep(for: interval)) != nil else {
+        guard await LoopClock(context.runtime.loop).pause(for: interval) == .over else {
             throw CommandFailure(.internal, "the ping was interrupted")
         }
     }
@@ -57,14 +57,10 @@ extension Command {
             try await session.supervisor.ping()
         }
         let elapsed = clock.now - start
-        let present = await session.supervisor.linkStatus()?.path
-        let path = PathWords(present)
-        session.output.json([
-            "n": .integer(Int64(number)), "rtt_ms": .number(elapsed.milliseconds), "path": path.kind,
-            "addr": path.address, "relay": path.relay,
-        ])
-        session.output.line("\(number)  \(Words.roundTrip(elapsed))  \(path.sentence)")
-        return PingTally.Reply(roundTrip: elapsed, path: present)
+        let status = await session.supervisor.linkStatus()
+        session.output.json(PingTally.row(number, elapsed, status))
+        session.output.line("\(number)  \(Words.roundTrip(elapsed))  \(PathWords(status?.path).sentence)")
+        return PingTally.Reply(roundTrip: elapsed, path: status?.path)
     }
 }
 
@@ -94,6 +90,17 @@ struct PingTally {
     /// The mean of the two in the middle when there are two.
     private static func median(_ sorted: [Duration]) -> Duration {
         (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+    }
+
+    /// One reply for programs; with the reason, while it is relayed.
+    static func row(_ number: Int, _ roundTrip: Duration, _ status: LinkStatus?) -> JSONObject {
+        let (path, reason) = (PathWords(status?.path), status?.whyNotDirect)
+        return [
+            "n": .integer(Int64(number)), "rtt_ms": .number(roundTrip.milliseconds), "path": path.kind,
+            "addr": path.address, "relay": path.relay,
+            "why_not_direct": reason.map { .string($0.code.rawValue) } ?? .null,
+            "why_text": reason.map { .string($0.text) } ?? .null,
+        ]
     }
 
     /// Why the last of them went through a relay, and what would help.

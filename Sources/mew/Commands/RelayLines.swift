@@ -5,10 +5,12 @@ import MewWire
 /// The relays of this machine's daemon in words, for `mew status`.
 struct RelayLines {
     let lines: [String]
+    /// Where what is said of one relay begins, as in the lines around it.
+    static let indent = 9
 
     init(_ relays: [ControlRelay]) {
         var lines = relays.enumerated().map { index, relay in
-            (index == 0 ? "relays   " : "         ") + Self.line(relay)
+            (index == 0 ? "relays   " : String(repeating: " ", count: Self.indent)) + Self.line(relay)
         }
         for relay in relays where relay.isAdvertised && relay.state != "connected" {
             lines.append(

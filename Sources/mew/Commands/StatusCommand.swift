@@ -42,13 +42,14 @@ extension Command {
         )
         output.line("node ID  \(status.node.z32)")
         output.line("listens  \(status.addresses.map { $0.printable(limit: 80) }.joined(separator: ", "))")
-        for line in RelayLines(status.relayLegs).lines { output.line(line) }
+        for line in RelayLines(status.relayLegs).lines { output.sentence(line, indent: RelayLines.indent) }
         output.line(
             "\(Words.count(status.sessions, "session")) (\(status.runningSessions) running), "
                 + "\(Words.count(status.pairedDevices, "paired device"))")
         if let seconds = status.windowSecondsLeft { output.line("a pairing window is open for another \(seconds) s") }
         if !status.isSaving {
-            output.line("NOTHING IS BEING SAVED: \(status.notSavingReason?.printable(limit: 200) ?? "unknown reason")")
+            let reason = status.notSavingReason?.printable(limit: 200) ?? "unknown reason"
+            output.sentence("NOTHING IS BEING SAVED: \(reason)")
         }
         if output.isJSON { output.json(row(status)) }
         if status.links.isEmpty { output.line("nobody is connected") }
@@ -70,6 +71,6 @@ extension Command {
 
     private static func show(_ report: LinkReport, _ output: Output) {
         output.json(report.json)
-        for text in report.lines { output.line(text) }
+        for text in report.lines { output.sentence(text) }
     }
 }

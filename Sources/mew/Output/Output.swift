@@ -3,15 +3,28 @@ import MewWire
 
 /// Everything a command prints. For people: lines on standard output. With `--json`: one object per line there instead. Errors
 /// go to standard error as one sentence, and with `--json` also to standard output as an object (DESIGN §10).
+///
+/// On a terminal, sentences are broken between words; into a pipe or a file each goes as one line.
 struct Output: Sendable {
     let isJSON: Bool
     let standard: any LineSink
     let errors: any LineSink
+    /// Of the terminal that standard output is; nil when it is none.
+    var columns: Int?
+    /// The same for standard error.
+    var errorColumns: Int?
 
     /// A line for people; silent with `--json`.
     func line(_ text: String = "") {
         guard !isJSON else { return }
         standard.write(text + "\n")
+    }
+
+    /// A sentence for people, which may be long; silent with `--json`.
+    ///
+    /// - Parameter indent: of what does not fit into the first line; nil for what the first line has.
+    func sentence(_ text: String, indent: Int? = nil) {
+        for line in Self.broken(text, columns, indent: indent) { self.line(line) }
     }
 
     /// Text for people that may lack its newline, such as streamed words.
@@ -20,9 +33,19 @@ struct Output: Sendable {
         standard.write(text)
     }
 
-    /// Something beside the result (progress, a question, a way back): standard error, so that pipes stay clean.
+    /// Something beside the result (progress, a hint): standard error, so that pipes stay clean.
     func note(_ text: String) {
+        for line in Self.broken(text, errorColumns) { note(verbatim: line) }
+    }
+
+    /// A line beside the result that is to be copied or compared.
+    func note(verbatim text: String) {
         errors.write(text + "\n")
+    }
+
+    private static func broken(_ text: String, _ columns: Int?, indent: Int? = nil) -> [String] {
+        guard let columns else { return [text] }
+        return LineBreaks.lines(text, width: columns, indent: indent ?? text.prefix { $0 == " " }.count)
     }
 
     /// A sentence that must not be missed but stops nothing.

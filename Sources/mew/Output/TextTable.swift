@@ -1,13 +1,16 @@
-/// Rows in columns for people: at most `width` columns wide; the widest cells of the flexible column are cut.
+/// Rows in columns for people: at most `width` columns wide; the widest cells of the flexible column give way.
 struct TextTable {
     let header: [String]
     /// The column that gives way when the table is too wide.
     let flexible: Int
+    /// Its cells are sentences, and go on below; others are cut.
+    let hasSentences: Bool
     private(set) var rows: [[String]] = []
 
-    init(_ header: [String], flexible: Int) {
+    init(_ header: [String], flexible: Int, hasSentences: Bool = false) {
         self.header = header
         self.flexible = flexible
+        self.hasSentences = hasSentences
     }
 
     mutating func add(_ row: [String]) {
@@ -21,16 +24,26 @@ struct TextTable {
         var widths = header.indices.map { column in all.map { displayWidth($0[column]) }.max() ?? 0 }
         let total = widths.reduce(0, +) + Self.gap * (widths.count - 1)
         widths[flexible] = max(8, widths[flexible] - max(0, total - width))
-        return all.map { row in
-            let cells = row.indices.map { column in
-                let cell = cut(row[column], to: widths[column])
-                return column == row.count - 1
-                    ? cell : cell + String(repeating: " ", count: widths[column] - displayWidth(cell) + Self.gap)
-            }
-            var line = cells.joined()
-            while line.last == " " { line.removeLast() }
-            return line
+        return all.flatMap { row in continued(row, to: widths[flexible]).map { line($0, widths) } }
+    }
+
+    /// The row, and below it what is left of its sentence.
+    private func continued(_ row: [String], to width: Int) -> [[String]] {
+        guard hasSentences else { return [row] }
+        return LineBreaks.lines(row[flexible], width: width).enumerated().map { number, piece in
+            row.indices.map { $0 == flexible ? piece : number == 0 ? row[$0] : "" }
         }
+    }
+
+    private func line(_ row: [String], _ widths: [Int]) -> String {
+        let cells = row.indices.map { column in
+            let cell = cut(row[column], to: widths[column])
+            return column == row.count - 1
+                ? cell : cell + String(repeating: " ", count: widths[column] - displayWidth(cell) + Self.gap)
+        }
+        var line = cells.joined()
+        while line.last == " " { line.removeLast() }
+        return line
     }
 
     private func cut(_ text: String, to width: Int) -> String {

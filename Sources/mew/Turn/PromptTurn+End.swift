@@ -14,8 +14,8 @@ extension PromptTurn {
         guard isDetaching else {
             isDetaching = true
             note("detaching; the turn goes on. Ctrl-C again now cancels it")
-            note("return: \(wayBack)")
-            note("cancel: mew cancel \(shellQuoted(daemon.name)) \(session.text)")
+            output.note(verbatim: "(return: \(wayBack))")
+            output.note(verbatim: "(cancel: mew cancel \(shellQuoted(daemon.name)) \(session.text))")
             await screen.schedule(.detach, after: Self.detachWindow)
             return nil
         }

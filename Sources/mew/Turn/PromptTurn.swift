@@ -186,7 +186,7 @@ struct PromptTurn {
             switch action {
             case .print(let lines):
                 output.text(printer.endLine())
-                for line in lines { output.note(line) }
+                for line in lines { output.note(verbatim: line) }
             case .answer(let request, let content):
                 do throws(ClientError) {
                     _ = try await daemon.supervisor.answer(request, content, in: session)

@@ -65,7 +65,7 @@ struct Watching {
         let requests = await daemon.supervisor.view.attached[session]?.requests ?? []
         for case .print(let lines) in desk.update(requests, mayDecide: false, now: ContinuousClock().now) {
             output.text(printer.endLine())
-            for line in lines { output.isJSON ? output.note(line) : output.line(line) }
+            for line in lines { output.isJSON ? output.note(verbatim: line) : output.line(line) }
         }
     }
 
