@@ -34,6 +34,14 @@ struct RelayCommandTests {
         #expect(result.objects.first?["error"]?["code"] == "bad_input")
     }
 
+    @Test("the help says what SIGHUP reads, and that it opens no relay to everyone")
+    func help() async throws {
+        let words = try await CommandStage().run("relay", "--help").out.text.split(whereSeparator: \.isWhitespace)
+            .joined(separator: " ")
+        #expect(words.contains("SIGHUP reads the certificate, its key and the --access file again"))
+        #expect(words.contains("A reload that would open the relay to everyone is refused"))
+    }
+
     @Test("a relay on all addresses names those of the machine, public ones first; one on a certain address that one")
     func places() throws {
         let bound = [SocketAddress.anyIPv4.with(port: 3340)]

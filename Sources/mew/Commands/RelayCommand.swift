@@ -58,8 +58,9 @@ extension Command {
             "Besides, it keeps signed address records "
                 + "(/pkarr/NODEID) of the nodes it serves, for everyone to read, and answers /ping, /healthz, /metrics and "
                 + "/generate_204.",
-            "SIGHUP reads the certificate, its key and the --access file again. SIGTERM tells the clients and ends; a second "
-                + "signal ends at once.",
+            "SIGHUP reads the certificate, its key and the --access file again, and changes nothing when one of them cannot be "
+                + "used. A reload that would open the relay to everyone is refused, too, because a file that is being written is "
+                + "empty for a moment; a restart does it. SIGTERM tells the clients and ends; a second signal ends at once.",
         ],
         examples: [
             "mew relay", "mew relay --tls-cert fullchain.pem --tls-key key.pem --plain-http 0.0.0.0:80",
