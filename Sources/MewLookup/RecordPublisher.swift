@@ -27,11 +27,12 @@ package actor RecordPublisher {
 
     /// - Parameters:
     ///   - places: the relays at which it is published.
-    ///   - token: for those that want one.
+    ///   - token: what a relay wants before it keeps something; nil for one that is shown nothing.
     ///   - nextTimestamp: larger than every one before, also those of earlier processes (spec/iroh-wire.md §5.3).
     package init(
-        secret: SecretKey, places: [RelayURL], token: String? = nil, connector: any RelayConnector, loop: any Loop,
-        diagnostics: any DiagnosticSink, nextTimestamp: @escaping @Sendable () async -> UInt64
+        secret: SecretKey, places: [RelayURL], token: @escaping @Sendable (RelayURL) -> String?,
+        connector: any RelayConnector, loop: any Loop, diagnostics: any DiagnosticSink,
+        nextTimestamp: @escaping @Sendable () async -> UInt64
     ) {
         self.secret = secret
         self.loop = loop

@@ -10,7 +10,10 @@ package struct RecordService: Sendable {
     /// One request, connecting included. A dial has ten seconds, and other relays are asked meanwhile.
     package static let limit: Duration = .seconds(3)
 
-    package init(connector: any RelayConnector, loop: any Loop, token: String? = nil) {
+    /// - Parameter token: what a relay wants before it keeps something.
+    package init(
+        connector: any RelayConnector, loop: any Loop, token: @escaping @Sendable (RelayURL) -> String? = { _ in nil }
+    ) {
         exchange = RelayExchange(connector: connector, loop: loop, token: token)
     }
 

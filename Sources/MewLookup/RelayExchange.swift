@@ -8,8 +8,8 @@ internal import MewWire
 struct RelayExchange: Sendable {
     let connector: any RelayConnector
     let loop: any Loop
-    /// For relays that want one before they keep something.
-    var token: String?
+    /// What that relay wants before it keeps something.
+    var token: @Sendable (RelayURL) -> String? = { _ in nil }
 
     struct Answer: Sendable {
         let status: Int
@@ -46,7 +46,7 @@ struct RelayExchange: Sendable {
         var fields: HTTPFields = ["host": url.authority, "connection": "close"]
         if method == "PUT" {
             fields.append("content-length", "\(body.count)")
-            if let token { fields.append("authorization", "Bearer \(token)") }
+            if let token = token(url) { fields.append("authorization", "Bearer \(token)") }
         }
         return HTTPRequest(method, path, fields).encoded + body
     }

@@ -12,15 +12,23 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The state of this device failed, not the daemon: which of two disks is full.
     public let isLocal: Bool
     /// Set when a relay on the way is what has to be looked after.
-    public let relayFailure: DialError.RelayFailure?
+    public let relay: RelayTrouble?
 
-    public init(
-        _ code: ErrorCode, _ message: String, isLocal: Bool = false, relayFailure: DialError.RelayFailure? = nil
-    ) {
+    /// A relay that carried nothing.
+    public struct RelayTrouble: Hashable, Sendable {
+        public let url: String
+        public let failure: DialError.RelayFailure
+
+        public init(url: String, failure: DialError.RelayFailure) {
+            (self.url, self.failure) = (url, failure)
+        }
+    }
+
+    public init(_ code: ErrorCode, _ message: String, isLocal: Bool = false, relay: RelayTrouble? = nil) {
         self.code = code
         self.message = message
         self.isLocal = isLocal
-        self.relayFailure = relayFailure
+        self.relay = relay
     }
 
     public var description: String { "\(code.rawValue): \(message)" }
@@ -64,10 +72,9 @@ extension ClientError {
             self.init(.unreachable, "no address of it is known")
         case .unreachable(let attempts):
             let words = attempts.map { "\(Self.words($0.route)): \($0.outcome.printable(limit: 120))" }
-            let failure = Self.toLookAfter(attempts.compactMap(\.relayFailure))
             self.init(
-                failure == .notAdmitted ? .unauthorized : .unreachable,
-                words.isEmpty ? "it did not answer" : words.joined(separator: "; "), relayFailure: failure)
+                Self.code(attempts), words.isEmpty ? "it did not answer" : words.joined(separator: "; "),
+                relay: Self.toLookAfter(attempts))
         case .restarting(let wait):
             self.init(.daemonRestarting, "it is restarting and expects to be back in \(wait.components.seconds) s")
         case .lost(let how):
@@ -75,9 +82,20 @@ extension ClientError {
         }
     }
 
+    /// A refusal is the answer only when nothing else stood in the way: a route that failed otherwise may work again in a moment.
+    private static func code(_ attempts: [DialError.Attempt]) -> ErrorCode {
+        let isRefused = !attempts.isEmpty && attempts.allSatisfy { $0.relayFailure == .notAdmitted }
+        return isRefused ? .unauthorized : .unreachable
+    }
+
     /// What can be mended from here comes before what cannot.
-    private static func toLookAfter(_ failures: [DialError.RelayFailure]) -> DialError.RelayFailure? {
-        [.notAdmitted, .notBelieved, .outOfReach].first(where: failures.contains)
+    private static func toLookAfter(_ attempts: [DialError.Attempt]) -> RelayTrouble? {
+        for failure: DialError.RelayFailure in [.notAdmitted, .notBelieved, .outOfReach] {
+            for attempt in attempts where attempt.relayFailure == failure {
+                if case .relay(let url) = attempt.route { return RelayTrouble(url: url, failure: failure) }
+            }
+        }
+        return nil
     }
 
     public init(_ refusal: ConnectionRefusal) {

@@ -1,6 +1,6 @@
 package import MewBase
 package import MewIdentity
-package import MewRelay
+package import MewNode
 package import MewWire
 
 /// What `mew daemon` was asked for.
@@ -12,10 +12,10 @@ package struct DaemonConfiguration: Sendable {
     /// The values of `--relay`: where the daemon can be reached besides its addresses. The nearest becomes
     /// home; the order decides only while nothing was measured.
     package var relays: [RelayURL]
-    /// For relays that let in only who has it.
-    package var relayToken: String?
-    /// Whom relays are believed by; nil for the system's authorities.
-    package var relayTrust: TLSTrust?
+    /// Shown to the relays it is for.
+    package var relayToken: RelayCredential
+    /// By whom the relays are believed.
+    package var relayTrust: RelayTrust
     /// How the daemon calls itself, for people.
     package var name: String
     package var version: String
@@ -27,9 +27,9 @@ package struct DaemonConfiguration: Sendable {
     package var environment: [String]
 
     package init(
-        directory: String, bind: [SocketAddress] = [], relays: [RelayURL] = [], relayToken: String? = nil,
-        relayTrust: TLSTrust? = nil, name: String, version: String, agents: [String] = [], userHome: String,
-        environment: [String]
+        directory: String, bind: [SocketAddress] = [], relays: [RelayURL] = [],
+        relayToken: RelayCredential = RelayCredential(), relayTrust: RelayTrust = RelayTrust(), name: String,
+        version: String, agents: [String] = [], userHome: String, environment: [String]
     ) {
         self.directory = directory
         self.bind = bind

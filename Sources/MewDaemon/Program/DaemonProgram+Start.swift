@@ -77,8 +77,7 @@ extension DaemonProgram {
             do throws(NodeError) {
                 node = try await Node.start(
                     nodeConfiguration(secret, attempt, configuration, counter, diagnostics), network: KernelNetwork(),
-                    relays: NetworkRelayConnector(
-                        on: loops.network, trust: configuration.relayTrust),
+                    relays: NetworkRelayConnector(on: loops.network, configuration.relayTrust),
                     loop: loops.network, entropy: entropy)
             } catch {
                 guard case .portTaken = error else { throw StartFailure(error) }
@@ -97,7 +96,7 @@ extension DaemonProgram {
     ) -> Node.Configuration {
         var result = Node.Configuration(secret: secret, addresses: attempt.addresses, diagnostics: diagnostics)
         result.relays = configuration.relays
-        result.relayToken = configuration.relayToken.map { RelayCredential($0, for: configuration.relays) }
+        result.relayToken = configuration.relayToken
         result.ownAddresses = { PayloadAddresses.current(bound: $0) }
         result.nextRecordTimestamp = { await counter.next() }
         return result

@@ -88,11 +88,9 @@ actor NodeRelays {
         diagnostics = configuration.diagnostics
         self.changes = changes
         let places = Array(configuration.relays.prefix(HomeChoice.maxCandidates))
-        publisher = configuration.nextRecordTimestamp.map {
+        publisher = configuration.nextRecordTimestamp.map { [token = configuration.relayToken] in
             RecordPublisher(
-                secret: configuration.secret, places: places,
-                // All of them are this node's own, so what is for one is for all.
-                token: places.first.flatMap { configuration.relayToken?.text(for: $0) }, connector: connector,
+                secret: configuration.secret, places: places, token: { token?.text(for: $0) }, connector: connector,
                 loop: endpoint.loop, diagnostics: configuration.diagnostics, nextTimestamp: $0)
         }
     }

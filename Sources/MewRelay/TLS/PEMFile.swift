@@ -4,7 +4,7 @@ internal import MewLoop
 /// A file of certificates or with a private key, read whole; what is wrong with it is said by its name.
 struct PEMFile {
     let path: String
-    private let bytes: [UInt8]
+    let bytes: [UInt8]
 
     /// Thousands of certificates: the authorities of a whole system are a quarter of it.
     private static let maxBytes = 1 << 20
@@ -17,6 +17,11 @@ struct PEMFile {
             throw .identity(
                 "cannot read \(path): \(error.reason)", hint: "Check the path, and that this user may read it.")
         }
+    }
+
+    /// What stood in a file once.
+    init(_ bytes: [UInt8], called name: String) {
+        (path, self.bytes) = (name, bytes)
     }
 
     // MARK: - What it is

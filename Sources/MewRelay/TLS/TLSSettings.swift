@@ -40,36 +40,35 @@ package final class TLSIdentity: @unchecked Sendable {
 /// `@unchecked Sendable`: as `TLSIdentity`.
 package final class TLSTrust: @unchecked Sendable {
     let handle: gnutls_certificate_credentials_t
+    /// What it was made of, PEM; empty for the system's store.
+    package let authorities: [UInt8]
 
     /// The system's store. Reading it takes some ten milliseconds: make one and keep it.
     package init() throws(TLSFailure) {
+        authorities = []
         handle = try allocateCredentials()
         try TLSFailure.check(gnutls_certificate_set_x509_system_trust(handle), "read the system's trust store")
     }
 
     /// - Parameter authoritiesFile: PEM certificates.
-    package init(authoritiesFile: String) throws(TLSFailure) {
-        let file = try PEMFile(authoritiesFile)
-        try file.mustHoldCertificate()
-        let handle = try allocateCredentials()
-        self.handle = handle
-        let count = file.withDatum { gnutls_certificate_set_x509_trust_mem(handle, $0, GNUTLS_X509_FMT_PEM) }
-        guard count > 0 else {
-            throw .identity("a certificate in \(authoritiesFile) is damaged", hint: "Write the file again.")
-        }
+    package convenience init(authoritiesFile: String) throws(TLSFailure) {
+        try self.init(PEMFile(authoritiesFile))
     }
 
-    /// - Parameter authorities: PEM certificates.
-    package init(authorities: [UInt8]) throws(TLSFailure) {
-        handle = try allocateCredentials()
-        var pem = authorities
-        let credentials = handle
-        let count = pem.withUnsafeMutableBufferPointer { bytes in
-            var datum = gnutls_datum_t(data: bytes.baseAddress, size: UInt32(clamping: bytes.count))
-            return gnutls_certificate_set_x509_trust_mem(credentials, &datum, GNUTLS_X509_FMT_PEM)
-        }
+    /// - Parameters:
+    ///   - authorities: PEM certificates.
+    ///   - name: what they are called when something is wrong with them.
+    package convenience init(authorities: [UInt8], called name: String) throws(TLSFailure) {
+        try self.init(PEMFile(authorities, called: name))
+    }
+
+    private init(_ file: PEMFile) throws(TLSFailure) {
+        try file.mustHoldCertificate()
+        let handle = try allocateCredentials()
+        (self.handle, authorities) = (handle, file.bytes)
+        let count = file.withDatum { gnutls_certificate_set_x509_trust_mem(handle, $0, GNUTLS_X509_FMT_PEM) }
         guard count > 0 else {
-            throw .identity("there is no whole certificate in them", hint: "Name a PEM file of certificates.")
+            throw .identity("a certificate in \(file.path) is damaged", hint: "Write the file again.")
         }
     }
 

@@ -13,6 +13,7 @@ struct ClientCommand: Sendable {
     /// Where a node can be looked for of which only the ID is known.
     let knownRelays: [RelayURL]
     let relayUse: RelayUse
+    let relayTrust: RelayTrust
 
     /// - Parameter payload: relays that only a payload names.
     static func open(
@@ -20,22 +21,21 @@ struct ClientCommand: Sendable {
     ) async throws(CommandFailure) -> ClientCommand {
         let context = invocation.context
         let store = try store(context)
-        let use = try RelayUse(
-            relays: invocation.arguments.all(Common.relay), token: invocation[Common.relayToken],
-            trust: invocation[Common.relayTrust], payload: payload, in: context)
+        let file = try ConfigurationFile.read(in: try context.stateDirectory().files)
         let daemons = try await records(in: store).registry.daemons
+        let use = try RelayUse(invocation.relays(payload), file: file, daemons: daemons)
+        let trust = try use.loadTrust()
         // One that is not known by its routes is likely to be at the relay of another.
         let knownRelays = use.relays + daemons.flatMap(\.relays).compactMap { try? RelayURL($0) }
-        let remembered = daemons.flatMap(\.relayAccess)
         let options = DialerOptions(
-            key: try context.key(), knownRelays: knownRelays, relayToken: use.credential(remembered),
-            relayTrust: use.trust, particularTrust: try use.particular(remembered))
+            key: try context.key(), knownRelays: knownRelays, relayToken: use.credential, relayTrust: trust)
         let dialer = try await context.runtime.makeDialer(options, context.runtime)
         let environment = ClientEnvironment(
             dialer: dialer, clock: LoopClock(context.runtime.loop), wallClock: { .now }, entropy: SystemEntropy(),
             store: store, deviceName: HostName.current, app: "mew \(CommandLineProgram.version)", clientKind: .cli)
         return ClientCommand(
-            context: context, store: store, environment: environment, knownRelays: knownRelays, relayUse: use)
+            context: context, store: store, environment: environment, knownRelays: knownRelays, relayUse: use,
+            relayTrust: trust)
     }
 
     /// Only the registry; nothing is dialled.
@@ -88,7 +88,7 @@ struct ClientCommand: Sendable {
             }
             group.addTask {
                 let result = await Self.attempt { () async throws(CommandFailure) -> Value in
-                    let link = try await Self.ready(feed, target)
+                    let link = try await ready(feed, target)
                     feed.finish()
                     let session = DaemonSession(
                         command: self, target: target, supervisor: supervisor, link: link)
@@ -124,7 +124,7 @@ struct ClientCommand: Sendable {
         }
     }
 
-    private static func ready(_ feed: Feed<ClientEvent>, _ target: Target) async throws(CommandFailure) -> ReadyLink {
+    private func ready(_ feed: Feed<ClientEvent>, _ target: Target) async throws(CommandFailure) -> ReadyLink {
         for await event in feed {
             guard case .phase(let phase) = event else { continue }
             switch phase {
@@ -137,8 +137,8 @@ struct ClientCommand: Sendable {
         throw unreachable(ClientError(.unreachable, "the connection was given up"), target)
     }
 
-    private static func unreachable(_ error: ClientError, _ target: Target) -> CommandFailure {
-        CommandFailure(error, doing: "reach \(target.name)", daemon: target.name)
+    private func unreachable(_ error: ClientError, _ target: Target) -> CommandFailure {
+        CommandFailure(error, doing: "reach \(target.name)", daemon: target.name, relays: relayUse)
     }
 }
 
@@ -147,5 +147,12 @@ extension Invocation {
         DialTarget(
             node: node, addresses: arguments.all(Common.address),
             relays: arguments.all(Common.relay).map(\.description))
+    }
+
+    /// - Parameter payload: relays that only a payload names.
+    fileprivate func relays(_ payload: [String]) -> RelayUse.Given {
+        RelayUse.Given(
+            relays: arguments.all(Common.relay), token: self[Common.relayToken], trust: self[Common.relayTrust],
+            payload: payload.compactMap { try? RelayURL($0) })
     }
 }

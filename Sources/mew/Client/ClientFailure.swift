@@ -5,12 +5,13 @@ extension CommandFailure {
     /// - Parameters:
     ///   - doing: what was tried, as in "could not …": `reach desk`, `rename the session`.
     ///   - daemon: the daemon's name, for the hint.
-    init(_ error: ClientError, doing: String, daemon: String) {
+    ///   - relays: how they were used.
+    init(_ error: ClientError, doing: String, daemon: String, relays: RelayUse? = nil) {
         let hint =
-            error.relayFailure.map(Self.hint)
+            error.relay.map { relays?.hint($0) ?? Self.hint($0.failure) }
             ?? (error.isLocal ? Self.localHint(error.code) : Self.hint(error.code, daemon))
         self.init(
-            error.code, "could not \(doing): \(error.message)", hint: hint, relayFailure: error.relayFailure)
+            error.code, "could not \(doing): \(error.message)", hint: hint, relayFailure: error.relay?.failure)
     }
 
     private static func hint(_ failure: DialError.RelayFailure) -> String {

@@ -12,10 +12,8 @@ struct DialerOptions: Sendable {
     var knownRelays: [RelayURL] = []
     /// Shown to the relays it is for.
     var relayToken = RelayCredential()
-    /// Whom relays are believed by; nil for the system's authorities.
-    var relayTrust: TLSTrust?
-    /// Relays that are believed by somebody else.
-    var particularTrust: [(relay: RelayURL, trust: TLSTrust)] = []
+    /// By whom relays are believed.
+    var relayTrust = RelayTrust()
 }
 
 /// The dialler of this process: UDP sockets of its own on free ports, under the node's key. Several processes of one state
@@ -27,9 +25,8 @@ func makeNodeDialer(options: DialerOptions, runtime: Runtime) async throws(Comma
     do throws(NodeError) {
         let node = try await Node.start(
             configuration, network: KernelNetwork(),
-            relays: NetworkRelayConnector(
-                on: runtime.loop, trust: options.relayTrust, particular: options.particularTrust),
-            loop: runtime.loop, entropy: SystemEntropy())
+            relays: NetworkRelayConnector(on: runtime.loop, options.relayTrust), loop: runtime.loop,
+            entropy: SystemEntropy())
         runtime.atEnd { await node.stop() }
         return node
     } catch {

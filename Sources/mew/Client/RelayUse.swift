@@ -1,139 +1,185 @@
 import MewClient
-import MewLoop
+import MewIdentity
 import MewNode
-import MewRelay
 import MewWire
 
-/// Which relays this invocation uses and how, from the command line and from `config.json`; the command line wins.
+/// Which relays a command uses, and for each relay what it is shown and by whom it is believed. A value, made of what was said in
+/// three places; nothing is read here, and nobody is asked.
+///
+/// | said | a token is shown to | authorities are believed for |
+/// |---|---|---|
+/// | on the command line | the relays of `--relay`, without any those of `config.json` | the same, and those of the payload |
+/// | at `mew add`, and remembered | the relay it was given for | the same |
+/// | in `config.json` | the relays that `config.json` names | every relay, in place of the system's |
+///
+/// The first line that is about a relay decides. One that only somebody else names, in a record, a call or a `reach`, is shown
+/// nothing, and is believed by the last line alone.
 struct RelayUse: Sendable {
-    var relays: [RelayURL]
-    var token: String?
-    var trust: TLSTrust?
-    /// Of the command line: what `config.json` says is remembered there.
-    private let given: (token: String?, trust: String?)
-
-    /// - Parameters:
-    ///   - relays: the values of the command's own `--relay`.
-    ///   - token: of `--relay-token`.
-    ///   - trust: of `--relay-trust`.
-    ///   - payload: relays that only a payload names.
-    init(
-        relays: [RelayURL], token: String?, trust: String?, payload: [String] = [], in context: CommandContext
-    ) throws(CommandFailure) {
-        given = (token, trust)
-        let directory = try context.stateDirectory().files
-        let file = try Self.configuration(in: directory)
-        self.relays = relays.isEmpty ? file.relays : relays
-        self.token = token ?? file.relayToken
-        // Which relays want it, nobody else shall say: a peer that names one would be shown it.
-        guard self.token == nil || !self.relays.isEmpty else { throw Self.nobodyToShowItTo(payload) }
-        let authorities = trust ?? file.relayTrust.map { $0.hasPrefix("/") ? $0 : directory.file($0) }
-        self.trust = try authorities.map(Self.trust)
+    /// What the command line says.
+    struct Given: Hashable, Sendable {
+        var relays: [RelayURL] = []
+        var token: String?
+        /// A file.
+        var trust: String?
+        /// Relays that only a payload names.
+        var payload: [RelayURL] = []
     }
 
-    private static func nobodyToShowItTo(_ payload: [String]) -> CommandFailure {
-        guard let relay = payload.first.flatMap({ try? RelayURL($0) }) else {
+    /// Where something was said.
+    enum Source: Hashable, Sendable {
+        case commandLine
+        /// At `mew add` of this daemon.
+        case remembered(NodeID)
+        case configuration
+    }
+
+    /// Certificates by which relays are believed.
+    enum Authorities: Hashable, Sendable {
+        case file(String)
+        /// PEM.
+        case text(String)
+    }
+
+    /// Something that is for certain relays only.
+    struct Rule<Value: Hashable & Sendable>: Hashable, Sendable {
+        let value: Value
+        let source: Source
+        let relays: [RelayURL]
+
+        init(_ value: Value, _ source: Source, for relays: [RelayURL]) {
+            (self.value, self.source, self.relays) = (value, source, relays)
+        }
+    }
+
+    /// Those that were named: where daemons are reached, and looked for.
+    let relays: [RelayURL]
+    private let tokens: [Rule<String>]
+    let authorities: [Rule<Authorities>]
+    /// For every relay that has none of its own; nil for the system's.
+    let generalAuthorities: Authorities?
+    let given: Given
+
+    /// - Parameters:
+    ///   - file: `config.json`, its paths absolute.
+    ///   - daemons: with what is remembered of them.
+    init(_ given: Given, file: ConfigurationFile, daemons: [DaemonRecord] = []) throws(CommandFailure) {
+        let named = given.relays.isEmpty ? file.relays : given.relays
+        try Self.refuseWhatIsForNobody(given, file, named)
+        var tokens = Self.remembered(daemons) { $0.token }
+        if let token = given.token { tokens.insert(Rule(token, .commandLine, for: named), at: 0) }
+        if let token = file.relayToken { tokens.append(Rule(token, .configuration, for: file.relays)) }
+        var authorities = Self.remembered(daemons) { $0.trust.map { Authorities.text($0) } }
+        if let file = given.trust {
+            authorities.insert(Rule(.file(file), .commandLine, for: named + given.payload), at: 0)
+        }
+        (self.given, relays, self.tokens, self.authorities) = (given, named, tokens, authorities)
+        generalAuthorities = file.relayTrust.map { .file($0) }
+    }
+
+    private static func remembered<Value>(
+        _ daemons: [DaemonRecord], _ value: (RelayAccess) -> Value?
+    ) -> [Rule<Value>] {
+        daemons.flatMap { daemon in
+            daemon.relayAccess.compactMap { access in
+                guard let value = value(access), let relay = try? RelayURL(access.relay) else { return nil }
+                return Rule(value, .remembered(daemon.node), for: [relay])
+            }
+        }
+    }
+
+    // MARK: - One relay
+
+    /// What `relay` is shown.
+    func token(for relay: RelayURL) -> Rule<String>? { Self.first(of: tokens, for: relay) }
+
+    /// By whom `relay` is believed, when that was said for just this one.
+    func authorities(for relay: RelayURL) -> Rule<Authorities>? { Self.first(of: authorities, for: relay) }
+
+    private static func first<Value>(of rules: [Rule<Value>], for relay: RelayURL) -> Rule<Value>? {
+        rules.first { $0.relays.contains { $0.isSamePlace(as: relay) } }
+    }
+
+    var credential: RelayCredential {
+        tokens.reduce(into: RelayCredential()) { credential, rule in credential.add(rule.value, for: rule.relays) }
+    }
+
+    // MARK: - What is remembered
+
+    /// What is to be remembered with a daemon once this command line has led to it.
+    ///
+    /// - Parameter trust: the certificates of the file that was given; nil when they are not to be remembered.
+    func memory(trust: String?) -> [RelayAccess] {
+        guard given.token != nil || trust != nil else { return [] }
+        let named = relays.map { RelayAccess(relay: $0.description, token: given.token, trust: trust) }
+        guard let trust else { return named }
+        let others = given.payload.filter { relay in !relays.contains { $0.isSamePlace(as: relay) } }
+        return named + others.map { RelayAccess(relay: $0.description, trust: trust) }
+    }
+
+    // MARK: - Mistakes
+
+    /// Which relays a token or an authority is for, nobody else shall say: a peer that names one would be shown it.
+    private static func refuseWhatIsForNobody(
+        _ given: Given, _ file: ConfigurationFile, _ named: [RelayURL]
+    ) throws(CommandFailure) {
+        if given.token != nil, named.isEmpty { throw nobodyToShowItTo(given.payload) }
+        if given.trust != nil, named.isEmpty, given.payload.isEmpty {
+            throw CommandFailure(
+                .badInput, "there is no relay that the authorities of --relay-trust are for",
+                hint: "Name the relay with --relay URL.")
+        }
+        if file.relayToken != nil, file.relays.isEmpty {
+            throw CommandFailure(
+                .badInput, "relay_token in config.json is for the relays that config.json names, and it names none",
+                hint: "Add \"relays\" to it.")
+        }
+    }
+
+    private static func nobodyToShowItTo(_ payload: [RelayURL]) -> CommandFailure {
+        guard let relay = payload.first else {
             return CommandFailure(
-                .badInput, "there is no relay that the token for relays is for",
-                hint: "Name the relay with --relay URL, or in config.json.")
+                .badInput, "there is no relay that the token of --relay-token is for",
+                hint: "Name the relay with --relay URL.")
         }
         return CommandFailure(
             .badInput, "the token is not shown to a relay that only the payload names",
             hint: "If it is for that relay, add --relay \(shellQuoted(relay.description)).")
     }
+}
 
-    // MARK: - With what is remembered
-
-    /// What relays are shown: here and now, then of earlier days.
-    func credential(_ remembered: [RelayAccess]) -> RelayCredential {
-        var credential = RelayCredential()
-        if let token { credential.add(token, for: relays) }
-        for access in remembered {
-            if let token = access.token, let relay = try? RelayURL(access.relay) { credential.add(token, for: [relay]) }
-        }
-        return credential
+extension RelayUse {
+    /// What to do about a relay that did not do; nil when there is nothing to say besides the usual advice.
+    func hint(_ trouble: ClientError.RelayTrouble) -> String? {
+        guard let relay = try? RelayURL(trouble.url) else { return nil }
+        if trouble.failure == .notAdmitted { return tokenHint(relay) }
+        if trouble.failure == .notBelieved { return trustHint(relay) }
+        return nil
     }
 
-    /// Relays that are believed by what was remembered with them. `--relay-trust` is for all of them.
-    func particular(
-        _ remembered: [RelayAccess]
-    ) throws(CommandFailure) -> [(relay: RelayURL, trust: TLSTrust)] {
-        guard given.trust == nil else { return [] }
-        var result: [(relay: RelayURL, trust: TLSTrust)] = []
-        for access in remembered {
-            guard let pem = access.trust, let relay = try? RelayURL(access.relay), relay.isSecure else { continue }
-            do throws(TLSFailure) {
-                result.append((relay, try TLSTrust(authorities: Array(pem.utf8))))
-            } catch {
-                throw CommandFailure(
-                    .internal, "cannot believe \(relay) by what was remembered: \(error)",
-                    hint: "Name the authority with --relay-trust FILE.")
-            }
-        }
-        return result
-    }
-
-    /// What is to be remembered of this command line once it has led to a daemon.
-    struct Memory: Sendable {
-        fileprivate let shownTo: [RelayURL]
-        fileprivate let token: String?
-        fileprivate let trust: String?
-
-        /// The token for the relays that the command named, the authorities for those of the daemon as well.
-        func access(toRelaysOf record: DaemonRecord) -> [RelayAccess] {
-            guard token != nil || trust != nil else { return [] }
-            let known = record.relays.compactMap { try? RelayURL($0) }
-            let others = known.filter { relay in !shownTo.contains { $0.isSamePlace(as: relay) } }
-            return shownTo.map { RelayAccess(relay: $0.description, token: token, trust: trust) }
-                + (trust == nil ? [] : others.map { RelayAccess(relay: $0.description, trust: trust) })
+    private func tokenHint(_ relay: RelayURL) -> String? {
+        switch token(for: relay)?.source {
+        case .commandLine: "Check the token, or ask whoever runs the relay to let you in."
+        case .remembered(let node):
+            "It was shown the token that was remembered at 'mew add'. Give it a new one with "
+                + "'\(again(node, relay, "--relay-token TEXT"))', or ask whoever runs it to let you in."
+        case .configuration: "Correct relay_token in config.json, or ask whoever runs the relay to let you in."
+        case nil: given.token == nil ? nil : "It was not shown the token, which is for others: add --relay \(relay)."
         }
     }
 
-    /// Reads the file of `--relay-trust`; with a warning when it is too large to be copied.
-    func memory(_ output: Output) throws(CommandFailure) -> Memory {
-        var pem: String?
-        if let file = given.trust {
-            let bytes = try? WholeFile.bytes(of: file, maxBytes: RelayAccess.maxTrustBytes)
-            pem = bytes.flatMap { String(validating: $0, as: UTF8.self) }
-            if pem == nil {
-                output.warning(
-                    "\(file) is no text of up to \(RelayAccess.maxTrustBytes) bytes and is not remembered; name it in config.json: "
-                        + "{\"relay_trust\": …}.")
-            }
-        }
-        return Memory(shownTo: relays, token: given.token, trust: pem)
-    }
-
-    private static func configuration(in directory: PrivateDirectory) throws(CommandFailure) -> ConfigurationFile {
-        let name = StateDirectory.Name.configuration
-        let path = directory.file(name)
-        let bytes: [UInt8]?
-        do throws(SystemError) {
-            bytes = try directory.read(name, maxBytes: ConfigurationFile.maxBytes)
-        } catch {
-            throw CommandFailure(.badInput, "cannot read \(path): \(error.words)", hint: "Check its permissions.")
-        }
-        guard let bytes else { return ConfigurationFile() }
-        do throws(ConfigurationFile.Malformed) {
-            return try ConfigurationFile(bytes)
-        } catch {
-            throw CommandFailure(.badInput, "cannot use \(path): \(error)", hint: hint(error))
+    private func trustHint(_ relay: RelayURL) -> String? {
+        switch authorities(for: relay)?.source {
+        case .commandLine, .configuration: nil
+        case .remembered(let node):
+            "It was to be believed by what was remembered at 'mew add'. Name its new authority with "
+                + "'\(again(node, relay, "--relay-trust FILE"))'."
+        case nil:
+            given.trust == nil ? nil : "The authorities of --relay-trust are for other relays: add --relay \(relay)."
         }
     }
 
-    private static func hint(_ error: ConfigurationFile.Malformed) -> String {
-        guard let key = error.unknownKey else { return "Correct it, or move it away." }
-        let near = nearestMatch(to: key, among: ConfigurationFile.keys)
-        return near.map { "Did you mean \"\($0)\"?" }
-            ?? "Its keys are \(ConfigurationFile.keys.joined(separator: ", "))."
-    }
-
-    static func trust(_ path: String) throws(CommandFailure) -> TLSTrust {
-        do throws(TLSFailure) {
-            return try TLSTrust(authoritiesFile: path)
-        } catch {
-            throw CommandFailure(
-                .badInput, "cannot believe relays by \(path): \(error)", hint: "Give a PEM file of certificates.")
-        }
+    /// A device that is paired needs no window for that.
+    private func again(_ node: NodeID, _ relay: RelayURL, _ option: String) -> String {
+        "mew add \(node.z32) --relay \(relay) \(option)"
     }
 }

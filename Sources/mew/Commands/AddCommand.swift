@@ -15,7 +15,9 @@ extension Command {
         details: [
             "Run 'mew pair' on the daemon's machine first; it waits two minutes. With its payload this pairs at once. With a bare "
                 + "node ID both screens show the same six digits, and somebody there has to confirm them.",
-            "What --relay-token and --relay-trust say is remembered for that relay, until 'mew forget'.",
+            "What --relay-token and --relay-trust say is remembered for the relays named here, until 'mew forget'; authorities "
+                + "also for relays of the payload. When one of them changes, add the daemon once more, which needs no window: "
+                + "mew add NODEID --relay URL --relay-token TEXT.",
             "Exit: 0 paired, 2 bad payload, 3 no window is open there, 4 refused, 5 out of reach.",
         ],
         examples: ["mew add 'mew001:{…}' --name desk", "mew add NODEID --addr 192.0.2.7:4433"]
@@ -27,7 +29,8 @@ extension Command {
             relays: payload.relays, token: payload.token?.revealed, addedAt: .now)
         let target = ClientCommand.Target(record: record, routes: invocation.routes(to: payload.node))
         try command.refuseOwnNode(payload.node)
-        let memory = try command.relayUse.memory(invocation.context.output)
+        let authorities = command.relayUse.givenAuthorities(command.relayTrust, invocation.context.output)
+        let memory = command.relayUse.memory(trust: authorities)
         try await command.rehearse()
         let added = try await Pairing(command, target, memory, renames: invocation[name] != nil).run()
         invocation.context.output.json([
@@ -36,7 +39,7 @@ extension Command {
         ])
         invocation.context.output.line(
             "Paired with \(added.name)\(added.scope.map { " (scope \($0.rawValue))" } ?? "").")
-        if let remembered = remembered(added.relayAccess) { invocation.context.output.line(remembered) }
+        if let remembered = remembered(added.relayAccess) { invocation.context.output.sentence(remembered) }
         invocation.context.output.line("Try: \(suggestion(added.name, added.scope))")
         return .ok
     }
@@ -98,10 +101,11 @@ extension ClientCommand {
 private struct Pairing: Sendable {
     private let command: ClientCommand
     private let target: ClientCommand.Target
-    private let memory: RelayUse.Memory
+    /// Of its relays.
+    private let memory: [RelayAccess]
     private let renames: Bool
 
-    init(_ command: ClientCommand, _ target: ClientCommand.Target, _ memory: RelayUse.Memory, renames: Bool) {
+    init(_ command: ClientCommand, _ target: ClientCommand.Target, _ memory: [RelayAccess], renames: Bool) {
         (self.command, self.target, self.memory, self.renames) = (command, target, memory, renames)
     }
 
@@ -163,7 +167,7 @@ private struct Pairing: Sendable {
     private func remember(_ record: DaemonRecord) async throws(CommandFailure) -> DaemonRecord {
         let renames = renames
         var record = record
-        for access in memory.access(toRelaysOf: record).reversed() { record.keep(access) }
+        for access in memory.reversed() { record.keep(access) }
         let added = record
         do throws(ClientStoreError) {
             return try await command.store.update { records throws(ClientStoreError) in
@@ -186,8 +190,7 @@ private struct Pairing: Sendable {
     }
 
     private func failure(_ error: ClientError) -> CommandFailure {
-        CommandFailure(
-            error, doing: "reach \(name)", daemon: name)
+        CommandFailure(error, doing: "reach \(name)", daemon: name, relays: command.relayUse)
     }
 
     /// A close with 1 means that nobody waits for a new device there (spec/native-wire.md §4).

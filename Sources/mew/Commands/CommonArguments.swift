@@ -13,10 +13,10 @@ enum Common {
     static let relay = Option<RelayURL>(
         "relay", "URL", "try this relay of the daemon first", read: Readers.relayURL("--relay"))
     static let relayToken = Option<String>(
-        "relay-token", "TEXT", "what the relays of --relay and config.json are shown, if they want a token",
+        "relay-token", "TEXT", "what the relays of --relay, or else of config.json, are shown; no others are",
         read: Readers.relayToken("--relay-token"))
     static let relayTrust = Option<String>(
-        "relay-trust", "FILE", "believe relays certified by these authorities (PEM), not the system's",
+        "relay-trust", "FILE", "the authorities (PEM) by which just these relays are believed, not the system's",
         read: Readers.text("--relay-trust"))
 
     /// Of a command that dials several daemons.

@@ -3,6 +3,7 @@ import MewClient
 import MewDaemon
 import MewIdentity
 import MewLoop
+import MewNode
 import MewWire
 
 #if canImport(Glibc)
@@ -102,10 +103,11 @@ struct DaemonRun: Sendable {
 
     private func configuration() throws(CommandFailure) -> DaemonConfiguration {
         let use = try RelayUse(
-            relays: options.relays, token: options.relayToken, trust: options.relayTrust, in: context)
+            .init(relays: options.relays, token: options.relayToken, trust: options.relayTrust),
+            file: try ConfigurationFile.read(in: try context.stateDirectory().files))
         return DaemonConfiguration(
-            directory: context.home, bind: options.bind, relays: use.relays, relayToken: use.token,
-            relayTrust: use.trust, name: options.name?.printableName ?? HostName.current,
+            directory: context.home, bind: options.bind, relays: use.relays, relayToken: use.credential,
+            relayTrust: try use.loadTrust(), name: options.name?.printableName ?? HostName.current,
             version: CommandLineProgram.version, agents: options.agents, userHome: Self.userHome,
             environment: Self.environment)
     }

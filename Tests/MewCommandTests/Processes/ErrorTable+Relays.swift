@@ -61,8 +61,19 @@ extension ErrorTable {
                 "the token is not shown to a relay that only the payload names. If it is for that relay, add --relay {relay}."
             ),
             .init(
+                "a relay that does not admit the token that was remembered", .unauthorized,
+                "could not reach {name}: {relay}: the relay does not admit us: not authorized. It was shown the token that "
+                    + "was remembered at 'mew add'. Give it a new one with 'mew add {node} --relay {relay} --relay-token "
+                    + "TEXT', or ask whoever runs it to let you in."),
+            .init(
                 "a token, and no relay that it is for", .badInput,
-                "there is no relay that the token for relays is for. Name the relay with --relay URL, or in config.json."
-            ),
+                "there is no relay that the token of --relay-token is for. Name the relay with --relay URL."),
+            .init(
+                "authorities, and no relay that they are for", .badInput,
+                "there is no relay that the authorities of --relay-trust are for. Name the relay with --relay URL."),
+            .init(
+                "config.json, a token without relays", .badInput,
+                "relay_token in config.json is for the relays that config.json names, and it names none. Add \"relays\" to "
+                    + "it."),
         ])
 }

@@ -175,9 +175,11 @@ struct ErrorTableTests {
     private func refusals(_ play: ErrorPlay, _ laptop: RealMachine) async throws {
         let certificate = try TestCertificate(for: "127.0.0.1")
         let (node, token) = (stranger(), PairingToken(entropy: SystemEntropy()))
+        let rules = certificate.directory("rules")
+        try laptop.write(Array("token right\n".utf8), toPath: rules)
         let relay = try await RealRelay(
-            RealMachine(),
-            ["--token", "right", "--tls-cert", certificate.certificateFile, "--tls-key", certificate.keyFile])
+            RealMachine(), logLevel: "info",
+            ["--access", rules, "--tls-cert", certificate.certificateFile, "--tls-key", certificate.keyFile])
         let values = ["relay": relay.url]
         try await play.expect(
             "a relay whose certificate is not believed here", laptop, "ping", node, "--relay", relay.url,
@@ -190,9 +192,34 @@ struct ErrorTableTests {
         try await play.expect(
             "a token, and a relay that only the payload names", laptop, "add", payload.text, "--relay-token", "right",
             values: values)
+        try await changedToken(play, laptop, relay, certificate, node)
         await relay.stop()
         try await play.expect(
             "a relay that does not run", laptop, "ping", node, "--relay", relay.url, values: values)
+    }
+
+    /// Whoever runs the relay gives it another token, after the device has remembered the first one.
+    private func changedToken(
+        _ play: ErrorPlay, _ laptop: RealMachine, _ relay: RealRelay, _ certificate: TestCertificate, _ stranger: String
+    ) async throws {
+        let named = ["--relay", relay.url, "--relay-trust", certificate.certificateFile, "--relay-token", "right"]
+        let daemon = try await RealDaemon(RealMachine(), named)
+        let window = try await PairingWindowProcess(daemon.machine)
+        let added = try await laptop.run(["add", window.payload, "--name", "desk"] + named)
+        #expect(added.exit == 0, "\(added.err)")
+        try laptop.write(Array("token left\n".utf8), toPath: certificate.directory("rules"))
+        relay.process.signal(SIGHUP)
+        #expect(await relay.process.err.line(containing: "were read again") != nil, "\(relay.process.err.text)")
+        // Only the relay is known of the stranger, so that the answer is the relay's.
+        try await play.expect(
+            "a relay that does not admit the token that was remembered", laptop, "ping", stranger, "--relay", relay.url,
+            values: ["relay": relay.url, "node": daemon.node])
+        let again = try await laptop.run(
+            "add", daemon.node, "--addr", daemon.address, "--relay", relay.url, "--relay-token", "left")
+        #expect(again.exit == 0, "no window is needed: \(again.err)")
+        let asked = try await laptop.run("ping", stranger, "--relay", relay.url)
+        #expect(asked.exit == ExitCode.unreachable.rawValue && !asked.err.contains("admit"), "\(asked.err)")
+        await daemon.stop()
     }
 
     @Test("relays: mistakes in config.json and on the command line")
@@ -208,7 +235,7 @@ struct ErrorTableTests {
             ("config.json, a key that is like no other", "{\"colour\":7}"),
             ("config.json, a token that is no text", "{\"relay_token\":7}"),
             ("config.json, authorities that are no text", "{\"relay_trust\":\"\"}"),
-            ("a token, and no relay that it is for", "{\"relay_token\":\"x\"}"),
+            ("config.json, a token without relays", "{\"relay_token\":\"x\"}"),
         ]
         for (name, text) in files {
             try desk.write(Array(text.utf8), to: "config.json")
@@ -218,6 +245,8 @@ struct ErrorTableTests {
         try await play.expect(
             "authorities that are not there", desk, "ls", values: ["file": desk.home + "/none.pem"])
         #expect(unlink(desk.home + "/config.json") == 0)
+        try await play.expect("a token, and no relay that it is for", desk, "ls", "--relay-token", "x")
+        try await play.expect("authorities, and no relay that they are for", desk, "ls", "--relay-trust", "/x.pem")
         #expect(mkdir(desk.home + "/config.json", 0o700) == 0)
         try await play.expect("config.json that cannot be read", desk, "daemon", "--bind", "127.0.0.1:0")
         try await refusals(play, RealMachine())

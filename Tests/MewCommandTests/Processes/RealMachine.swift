@@ -41,7 +41,12 @@ struct RealMachine: Sendable {
     /// Puts a file into the state directory, which is made when there is none.
     func write(_ bytes: [UInt8], to name: String) throws {
         mkdir(home, 0o700)
-        let file = open("\(home)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        try write(bytes, toPath: "\(home)/\(name)")
+    }
+
+    /// Puts a file anywhere.
+    func write(_ bytes: [UInt8], toPath path: String) throws {
+        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         try #require(file >= 0)
         defer { close(file) }
         try #require(Glibc.write(file, bytes, bytes.count) == bytes.count)
