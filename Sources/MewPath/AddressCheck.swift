@@ -3,7 +3,7 @@ package import MewBase
 /// One try of several addresses that the peer has named: a small question to each, and a packet of full size only to those
 /// that have answered one (DESIGN §6). A peer may name anybody; who is none of its addresses gets some small packets and no more.
 /// Those that were dialled had a handshake's first packets from us already: they are probed in full size at once, which a peer
-/// without path messages can answer too. A value.
+/// without path messages can answer too. Who answers meanwhile joins that probe. A value.
 ///
 ///     asked ──answered──▶ probed ──▶ moved there (the owner drops this)
 ///       │                   └── in vain: passes small packets only
@@ -16,6 +16,8 @@ package struct AddressCheck: Sendable {
         case ask([SocketAddress])
         /// Sends a probe of full size to all of these at once; `probedInVain` tells when none has answered.
         case probe([SocketAddress])
+        /// Sends the probe that is under way to these as well, and nothing more to those that have it.
+        case join([SocketAddress])
         /// Nothing more will come; these have answered small packets, and no large one.
         case over(passSmall: [SocketAddress])
     }
@@ -69,10 +71,12 @@ package struct AddressCheck: Sendable {
 
     package mutating func look(now: Instant) -> [Action] {
         var actions: [Action] = []
-        // Whoever has answered comes before those that have not yet.
-        if !answered.isEmpty, probing.allSatisfy(dialled.contains) {
-            (probing, answered) = (answered, [])
-            actions.append(.probe(probing))
+        // Whoever has answered does not wait for those that were dialled, of which nothing is known, and takes nothing from them:
+        // they may be just slower.
+        if !answered.isEmpty, probing.isEmpty || probing.contains(where: dialled.contains) {
+            actions.append(probing.isEmpty ? .probe(answered) : .join(answered))
+            probing += answered
+            answered = []
         }
         let isOver = silent.isEmpty || began.advanced(by: Self.patience) <= now
         if probing.isEmpty, isOver { return [.over(passSmall: inVain)] }

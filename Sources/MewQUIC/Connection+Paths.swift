@@ -36,6 +36,12 @@ extension Connection {
         try driver.probe(routes, from: source)
     }
 
+    /// Lets a check that `probe` has begun go by `routes` as well: they get its last packets now, and those that follow. Nothing
+    /// when it is over.
+    package func widen(_ path: CorePath, by routes: [Route]) {
+        driver.widen(path, by: routes)
+    }
+
     /// Checks the way by `route` and moves there when it answers. The present path carries everything meanwhile.
     ///
     /// - Parameter source: the address of ours to leave from; nil lets the kernel choose.

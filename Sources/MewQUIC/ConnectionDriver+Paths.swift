@@ -4,12 +4,35 @@ internal import MewQUICCore
 
 // Moving to another path (RFC 9000 §9). Dialler only; the listener follows.
 
+/// Packets that were sent to check a path: two, of full size.
+struct CheckFlight {
+    let path: CorePath
+    let batch: Outlets.Outgoing
+    let packets: [UInt8]
+
+    init(_ path: CorePath, _ batch: Outlets.Outgoing, _ memory: UnsafeMutableRawBufferPointer) {
+        (self.path, self.batch) = (path, batch)
+        packets = Array(memory[..<batch.byteCount])
+    }
+}
+
 extension ConnectionDriver {
     /// Starts the check of a path that may lead by any of `routes`; `PathNotice.probed` tells the outcome.
     func probe(_ routes: [Route], from source: SocketAddress?) throws(QUICError) -> CorePath {
         try startMigration(to: routes, from: source) { (core, path) throws(QUICError) in
             try core.migrate(to: path, now: loop.now)
         }
+    }
+
+    /// Lets the check of `path` go by these as well. They get what it has sent last, which belongs to no route: whoever answers it
+    /// first has won.
+    func widen(_ path: CorePath, by ways: [Route]) {
+        guard let core, core.path != path else { return }
+        let added = ways.compactMap { outlets.outlet(to: $0) }
+        routes.widen(path, by: added)
+        guard let lastCheck, lastCheck.path == path else { return }
+        for outlet in added { outlets.send(lastCheck.packets, lastCheck.batch, by: outlet) }
+        touched()
     }
 
     func migrateImmediately(to route: Route, from source: SocketAddress?) throws(QUICError) {
@@ -46,6 +69,7 @@ extension ConnectionDriver {
     }
 
     func pathValidated(_ path: CorePath, succeeded: Bool) {
+        if lastCheck?.path == path { lastCheck = nil }
         if succeeded {
             if let arrival { routes.settle(path, by: arrival) }
         } else if path != core?.path {

@@ -60,6 +60,8 @@ final class ConnectionDriver {
     /// Where the packets came from that are being read.
     private(set) var arrival: Outlet?
     private var datagramsLeft: [[UInt8]] = []
+    /// What was sent last on another path than the present one, until that path is checked.
+    var lastCheck: CheckFlight?
     /// When the peer was last heard before it came back after a silence.
     private var epochBegan: Instant?
     /// Nil unless the peer knows path messages.
@@ -163,6 +165,7 @@ final class ConnectionDriver {
             let outgoing = Outlets.Outgoing(
                 byteCount: batch.byteCount, segmentSize: batch.segmentSize, ecn: batch.ecn)
             let actual = batch.path == path ? expected : routes.outlets(of: batch.path)
+            if batch.path != path, role == .client { lastCheck = CheckFlight(batch.path, outgoing, memory) }
             outlets.commit(outgoing, in: memory, expected: expected, to: actual)
         }
         takeEvents()

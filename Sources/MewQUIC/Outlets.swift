@@ -104,9 +104,14 @@ final class Outlets {
 
     /// Sends one packet that stands by itself.
     func send(_ packet: [UInt8], by outlet: Outlet) {
-        guard !packet.isEmpty, !isClosed else { return }
-        scratch.copyBytes(from: packet)
-        sendFromScratch(Outgoing(byteCount: packet.count, segmentSize: packet.count, ecn: 0), by: outlet)
+        send(packet, Outgoing(byteCount: packet.count, segmentSize: packet.count, ecn: 0), by: outlet)
+    }
+
+    /// Sends a copy of a batch.
+    func send(_ packets: [UInt8], _ batch: Outgoing, by outlet: Outlet) {
+        guard !packets.isEmpty, !isClosed else { return }
+        scratch.copyBytes(from: packets)
+        sendFromScratch(batch, by: outlet)
     }
 
     func flush() {

@@ -104,6 +104,12 @@ struct RouteTable {
         return path
     }
 
+    /// Dialler only: the packets of `path` go by these as well from now on.
+    mutating func widen(_ path: CorePath, by outlets: [Outlet]) {
+        guard let index = paths.firstIndex(where: { $0.path == path }) else { return }
+        paths[index].outlets += outlets
+    }
+
     /// Dialler only: what the race of `path` was about came from `arrival`.
     mutating func settle(_ path: CorePath, by arrival: Outlet) {
         guard let index = paths.firstIndex(where: { $0.path == path }), paths[index].outlets.count > 1,

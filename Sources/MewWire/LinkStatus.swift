@@ -104,7 +104,7 @@ public struct RelayCandidate: Hashable, Sendable {
     public let url: String
     /// The relay forwards for us.
     public let isConnected: Bool
-    /// Why not, or what it complains about; half a sentence.
+    /// Why not, or what it complains about; half a sentence. Nil also where no connection is wanted at present.
     public let problem: String?
 
     public init(url: String, isConnected: Bool, problem: String? = nil) {

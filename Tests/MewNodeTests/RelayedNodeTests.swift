@@ -291,6 +291,31 @@ struct RelayedNodeTests {
         }
     }
 
+    @Test(
+        "a relay to which no leg is kept at present is told without a problem; one that cannot be reached, with its own"
+    )
+    func relaysNotHeld() throws {
+        try withPair { world, pair in
+            let (near, target) = (pair.near, target(pair))
+            let others = (1...3).map { "http://10.9.9.\($0):1/" }
+            let link = try world.run(on: pair.nearMachine) { try await near.dial(target) }
+            try world.run(on: pair.nearMachine) {
+                await link.learned(addresses: [], relays: [TestRelay.url.description] + others)
+            }
+            func relays() throws -> [RelayCandidate] {
+                try world.run(on: pair.nearMachine) { await link.status().relays }
+            }
+            try world.run(for: .seconds(2))
+            let held = try relays()
+            #expect(held.map(\.url) == [TestRelay.url.description] + others)
+            #expect(held.map(\.isConnected) == [true, true, false, false], "the one in use and a standby")
+            #expect(held.map(\.problem) == [nil, nil, nil, nil])
+            pair.relay.set(down: true)
+            try world.run(for: .seconds(1))
+            #expect(try relays().contains { $0.problem?.contains("refused") == true })
+        }
+    }
+
     @Test("a relay that cannot be reached, and an address that does not answer, are both named")
     func failureNamesAll() throws {
         try withPair { world, pair in

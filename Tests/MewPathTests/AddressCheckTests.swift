@@ -25,7 +25,7 @@ struct AddressCheckTests {
                 case .ask(let addresses):
                     asked.append(time)
                     #expect(addresses == [near, far])
-                case .probe: Issue.record("nobody has answered")
+                case .probe, .join: Issue.record("nobody has answered")
                 case .over(let passSmall):
                     #expect(time == 2_000 && passSmall.isEmpty)
                 }
@@ -64,14 +64,14 @@ struct AddressCheckTests {
     }
 
     @Test(
-        "what was dialled is probed in full size at once, gives way to who answers, and is not said to pass small packets"
+        "what was dialled is probed in full size at once; who answers joins that; only the latter is said to pass small packets"
     )
     func dialled() {
         var check = AddressCheck(PathSelector.ProbeNumber(number: 1), [near, far], dialled: [near], now: start)
         #expect(check.look(now: at(0)) == [.probe([near]), .ask([far])])
         #expect(check.look(now: at(50)).isEmpty)
         check.answered(far)
-        #expect(check.look(now: at(60)) == [.probe([far])])
+        #expect(check.look(now: at(60)) == [.join([far])])
         check.probedInVain()
         #expect(check.look(now: at(2_000)) == [.over(passSmall: [far])])
         var alone = AddressCheck(PathSelector.ProbeNumber(number: 2), [near], dialled: [near], now: start)
@@ -79,6 +79,26 @@ struct AddressCheckTests {
         #expect(alone.deadline == .distantFuture)
         alone.probedInVain()
         #expect(alone.look(now: at(3_000)) == [.over(passSmall: [])])
+    }
+
+    @Test(
+        "whoever answers while those that were dialled are probed joins them, in whatever order; nobody gets a second probe"
+    )
+    func joining() {
+        let others = (1...3).map { SocketAddress(ipv4: 0xc000_0200 + $0, port: 3) }
+        for count in 1...3 {
+            let number = PathSelector.ProbeNumber(number: 1)
+            var check = AddressCheck(number, [near, far] + others, dialled: [near, far], now: start)
+            #expect(check.look(now: at(0)) == [.probe([near, far]), .ask(others)])
+            for other in others.prefix(count) { check.answered(other) }
+            #expect(check.look(now: at(60)) == [.join(Array(others.prefix(count)))])
+            #expect(check.look(now: at(65)).isEmpty)
+            for other in others.dropFirst(count) { check.answered(other) }
+            let late = Array(others.dropFirst(count))
+            #expect(check.look(now: at(70)) == (late.isEmpty ? [] : [.join(late)]))
+            check.probedInVain()
+            #expect(check.look(now: at(1_000)) == [.over(passSmall: others)])
+        }
     }
 
     @Test("questions that were missed while the machine did not run are not made up for")

@@ -52,6 +52,22 @@ struct RouteTableTests {
         #expect(table.outlets(of: path) == [second])
     }
 
+    @Test("a check that is widened goes by the new ways as well, and is won by whichever answers")
+    func widens() {
+        for winner in [first, second] {
+            var table = RouteTable(racing: [Self.outlet("192.0.2.3:3")])
+            let path = table.addPath([first])
+            table.widen(path, by: [second])
+            #expect(table.outlets(of: path) == [first, second])
+            #expect(table.path(for: first) == path && table.path(for: second) == path)
+            table.settle(path, by: winner)
+            #expect(table.outlets(of: path) == [winner])
+            table.removePath(path)
+            table.widen(path, by: [second])
+            #expect(table.outlets(of: path).isEmpty, "what is over stays over")
+        }
+    }
+
     @Test("a dialler that has moved keeps the eight newest paths, whichever it uses")
     func dropsOldPaths() {
         var table = RouteTable(racing: [first])

@@ -96,6 +96,33 @@ struct QUICLifeTests {
         }
     }
 
+    @Test(
+        "a check under way is widened by an address that gets its packets at once, and wins when it answers; others get no more"
+    )
+    func widenedCheck() throws {
+        try withSimWorld(seed: 9) { world in
+            let couple = try Couple(world)
+            let (connection, address, nobody) = (couple.connection, couple.server.address, SocketAddress("10.9.9.9:9")!)
+            let sent = Shared<[SocketAddress: Int]>([:])
+            world.watch { if $0.size >= 1_200 { sent.value[$0.to, default: 0] += 1 } }
+            let notices = Shared<[PathNotice]>([])
+            let path = try world.run(on: couple.client.node) {
+                await connection.observePaths { notices.value.append($0) }
+                return try await connection.probe([.direct(nobody)])
+            }
+            try world.run(for: .milliseconds(50))
+            #expect(sent.value == [nobody: 2])
+            try world.run(on: couple.client.node) { await connection.widen(path, by: [.direct(address)]) }
+            let over = PathNotice.probed(path, answeredBy: .direct(address))
+            try world.run(until: { notices.value.contains(over) }, limit: .milliseconds(200))
+            #expect(sent.value[nobody] == 2)
+            // What is over is not widened.
+            try world.run(on: couple.client.node) { await connection.widen(path, by: [.direct(nobody)]) }
+            try world.run(for: .seconds(5))
+            #expect(sent.value[nobody] == 2)
+        }
+    }
+
     @Test("a reader that stops reading stops the writer, and memory stays bounded")
     func backPressure() throws {
         try withSimWorld(seed: 10) { world in

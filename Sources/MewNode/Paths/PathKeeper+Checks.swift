@@ -48,6 +48,7 @@ extension PathKeeper {
                 guard !probe(number, addresses) else { break }
                 check = nil
                 take(.probeRefused(number))
+            case .join(let addresses): join(number, addresses)
             case .over(let passSmall):
                 check = nil
                 if !passSmall.isEmpty { take(.passSmall(number, passSmall)) }

@@ -185,6 +185,13 @@ actor PathKeeper {
         }
     }
 
+    /// The probe goes to these as well.
+    func join(_ number: PathSelector.ProbeNumber, _ addresses: [SocketAddress]) {
+        guard let path = probes.first(where: { $0.value == number })?.key else { return }
+        connection.assumeIsolated { $0.widen(path, by: addresses.map { .direct($0) }) }
+        report("path_probe", "asking \(addresses.count) more addresses of a peer whether they answer")
+    }
+
     private func use(_ way: PathWay) {
         let route: Route
         switch way {
@@ -245,10 +252,10 @@ actor PathKeeper {
         let (now, sample) = (loop.now, sample())
         status.candidates = selector.candidateStates(using: sample?.way, now: now)
         status.relays = selector.rankedRelays(using: sample?.way, now: now).map { number in
+            // Where no leg is kept at present nothing is wrong.
             let leg = legs[number.index].joined?.leg.assumeIsolated { $0.status }
             return RelayCandidate(
-                url: selector.url(of: number), isConnected: leg?.isConnected ?? false,
-                problem: leg == nil ? "not needed now" : leg?.problem)
+                url: selector.url(of: number), isConnected: leg?.isConnected ?? false, problem: leg?.problem)
         }
         if case .relay = status.path { status.whyNotDirect = selector.whyNotDirect(now: now) }
     }
