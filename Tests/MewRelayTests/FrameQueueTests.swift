@@ -9,8 +9,12 @@ struct FrameQueueTests {
 
     private func at(_ time: Duration) -> Instant { start.advanced(by: time) }
 
+    /// Of one party.
+    private static let packets = 70
+    private static let burst = FrameQueue<Int>.burstPackets
+
     private func queue(bytes: Int = 1 << 20, answers: Int = 4) -> FrameQueue<Int> {
-        FrameQueue(.init(bytes: bytes, answers: answers))
+        FrameQueue(.init(packets: Self.packets, bytes: bytes, answers: answers))
     }
 
     @Test("frames leave in order, answers before packets")
@@ -26,11 +30,11 @@ struct FrameQueueTests {
     }
 
     @Test(
-        "a party may have 64 packets waiting and no 65th, a batch counts all of its packets, and others have their own room"
+        "a party may have so many packets waiting and no more, a batch counts all of its packets, and others have their own room"
     )
     func party() {
         let queue = queue()
-        queue.append([1], of: 7, packets: 63, at: start)
+        queue.append([1], of: 7, packets: Self.packets - 1, at: start)
         #expect(queue.hasRoom(for: 7, byteCount: 1))
         queue.append([2], of: 7, packets: 12, at: start)
         #expect(!queue.hasRoom(for: 7, byteCount: 1))
@@ -42,14 +46,21 @@ struct FrameQueueTests {
     @Test("a burst has room while it fits with what waits, and not with one packet more")
     func burst() {
         let queue = queue()
-        queue.append([1], of: 7, packets: 20, at: start)
+        queue.append([1], of: 7, packets: Self.packets - Self.burst, at: start)
         #expect(queue.hasRoomForBurst(of: 7))
         queue.append([2], of: 7, at: start)
         #expect(!queue.hasRoomForBurst(of: 7))
         #expect(queue.hasRoomForBurst(of: 8))
-        // What stands by itself, a probe, is still taken after a burst.
-        queue.append([3], of: 7, packets: 42, at: start)
+        // What stands by itself, a probe, is still taken after almost a burst.
+        queue.append([3], of: 7, packets: Self.burst - 2, at: start)
         #expect(queue.hasRoom(for: 7, byteCount: 1))
+    }
+
+    @Test("a burst is 64 KiB in packets of 1,200 bytes, the last of which may be shorter")
+    func burstSize() {
+        #expect(Self.burst == 55)
+        #expect((Self.burst - 1) * 1_200 < FrameQueue<Int>.burstBytes)
+        #expect(Self.burst * 1_200 >= FrameQueue<Int>.burstBytes)
     }
 
     @Test("all parties together have a bound in bytes")
@@ -112,7 +123,7 @@ struct FrameQueueTests {
 
     @Test("what others make us tell a client has room for so many, and never takes the room of an answer")
     func hints() {
-        let queue = FrameQueue<Int>(.init(bytes: 100, answers: 4, hints: 3))
+        let queue = FrameQueue<Int>(.init(packets: 64, bytes: 100, answers: 4, hints: 3))
         for _ in 0..<10 { queue.hint([7]) }
         #expect([queue.answer([8]), queue.answer([9])] == [true, false])
         #expect(queue.take() == [7, 7, 7, 8])
@@ -122,6 +133,7 @@ struct FrameQueueTests {
     func weight() {
         let queue = queue()
         let large = [UInt8](repeating: 0, count: 65_000)
+        #expect(large.count / FrameQueue<Int>.packetBytes == 43)
         for _ in 0..<2 {
             #expect(queue.hasRoom(for: 7, byteCount: large.count))
             queue.append(large, of: 7, at: start)
@@ -135,7 +147,7 @@ struct FrameQueueTests {
     @Test("all queues together have a bound in bytes, and give back what they held, however it goes")
     func backlog() {
         let backlog = FrameBacklog()
-        let limits = FrameQueue<Int>.Limits(bytes: 100, bytesInAll: 10, answers: 4)
+        let limits = FrameQueue<Int>.Limits(packets: 64, bytes: 100, bytesInAll: 10, answers: 4)
         let (first, second) = (FrameQueue(limits, backlog), FrameQueue(limits, backlog))
         first.append([UInt8](repeating: 0, count: 6), of: 7, at: start)
         #expect(second.hasRoom(for: 7, byteCount: 4))

@@ -7,10 +7,14 @@ internal import MewLoop
 final class LegOutput: StreamOutput, @unchecked Sendable {
     /// A relay that asks for more answers without reading them is not answered.
     static let maxAnswers = 64
+    /// For one peer: while no more than 20 packets wait, a whole burst is taken. With none waiting the line would stand still until
+    /// the connection has written.
+    static let maxPackets = FrameQueue<UInt64>.burstPackets + 20
     /// For all peers together.
     static let maxBytes = 2 << 20
 
-    private let queue = FrameQueue<UInt64>(.init(bytes: LegOutput.maxBytes, answers: LegOutput.maxAnswers))
+    private let queue = FrameQueue<UInt64>(
+        .init(packets: LegOutput.maxPackets, bytes: LegOutput.maxBytes, answers: LegOutput.maxAnswers))
     private let loop: any Loop
     /// Somebody has been told that there is no room.
     private var isWaitedFor = false
@@ -32,7 +36,7 @@ final class LegOutput: StreamOutput, @unchecked Sendable {
 
     func hasRoom(for peer: UInt64) -> Bool {
         if queue.hasRoomForBurst(of: peer) { return true }
-        dropped += queue.expire(now: loop.now)
+        expire()
         if queue.hasRoomForBurst(of: peer) { return true }
         isWaitedFor = true
         return false
@@ -53,6 +57,13 @@ final class LegOutput: StreamOutput, @unchecked Sendable {
         tellOfRoom()
     }
 
+    /// What is too old makes room as what has left does, and nothing may be left that leaves.
+    private func expire() {
+        let packets = queue.expire(now: loop.now)
+        dropped += packets
+        if packets > 0 { tellOfRoom() }
+    }
+
     private func tellOfRoom() {
         guard isWaitedFor else { return }
         isWaitedFor = false
@@ -62,7 +73,7 @@ final class LegOutput: StreamOutput, @unchecked Sendable {
     // MARK: - The stream
 
     func next(atMost limit: Int) -> UnsafeRawBufferPointer {
-        dropped += queue.expire(now: loop.now)
+        expire()
         return queue.next(atMost: limit)
     }
 

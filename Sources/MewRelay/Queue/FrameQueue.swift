@@ -13,7 +13,7 @@ final class FrameBacklog {
 final class FrameQueue<Party: Hashable> {
     struct Limits {
         /// Packets of one party; a batch is taken whole as long as there are fewer.
-        var packets = 64
+        var packets: Int
         /// Bytes of all parties together.
         var bytes: Int
         /// Bytes of all queues with the same backlog.
@@ -91,9 +91,11 @@ final class FrameQueue<Party: Hashable> {
             && frames.count + Self.burstBytes <= limits.bytes
     }
 
-    /// What QUIC writes at once: 64 KiB, in packets of full size (RFC 9002 §7.7).
-    static var burstPackets: Int { 44 }
+    /// What QUIC writes at once (RFC 9002 §7.7): 64 KiB, in the smallest packets that are full: those of a path that has not
+    /// found out yet what it carries (RFC 9000 §14.1).
+    static var burstPackets: Int { (burstBytes + leastFullPacketBytes - 1) / leastFullPacketBytes }
     static var burstBytes: Int { 64 << 10 }
+    private static var leastFullPacketBytes: Int { 1_200 }
     /// What a packet has that fits through the Internet. One that is larger counts as several, so that nobody takes the room
     /// of all others with few.
     static var packetBytes: Int { 1_500 }
