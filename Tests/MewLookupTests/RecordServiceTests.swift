@@ -88,26 +88,3 @@ struct RecordServiceTests {
         await #expect(throws: LookupFailure.self) { try await service.record(of: secret.node, at: url) }
     }
 }
-
-/// Says the same to everyone and hangs up.
-private struct CannedRelay: RelayConnector {
-    let answer: [UInt8]
-
-    func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream { CannedStream(answer) }
-}
-
-private actor CannedStream: TCPStream {
-    private var rest: [UInt8]
-
-    init(_ rest: [UInt8]) { self.rest = rest }
-
-    func read(maxBytes: Int) async throws(StreamFailure) -> [UInt8]? {
-        guard !rest.isEmpty else { return nil }
-        defer { rest.removeFirst(min(maxBytes, rest.count)) }
-        return Array(rest.prefix(maxBytes))
-    }
-
-    func write(_ bytes: [UInt8]) async throws(StreamFailure) {}
-    func close() async {}
-    func exportKeyingMaterial(label: String, context: [UInt8], byteCount: Int) async -> [UInt8]? { nil }
-}

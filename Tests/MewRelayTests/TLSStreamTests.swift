@@ -56,15 +56,93 @@ struct TLSStreamTests {
         }
     }
 
+    /// The two ways to read, and what they gave.
+    enum Reading: CaseIterable {
+        case blocks, poured
+
+        fileprivate func once(_ stream: TLSStream) async -> Result<[UInt8]?, StreamFailure> {
+            do throws(StreamFailure) {
+                switch self {
+                case .blocks: return .success(try await stream.read(maxBytes: 1 << 16))
+                case .poured:
+                    let memory = Memory()
+                    return .success(try await stream.read(into: memory) ? memory.bytes : nil)
+                }
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    /// `@unchecked Sendable`: touched on the loop of its stream only, and when that has returned.
+    private final class Memory: StreamInput, @unchecked Sendable {
+        private(set) var bytes: [UInt8] = []
+
+        func fill(_ read: (UnsafeMutableRawBufferPointer) -> Int) {
+            bytes += [UInt8](unsafeUninitializedCapacity: 1 << 16) { room, count in
+                count = read(UnsafeMutableRawBufferPointer(room))
+            }
+        }
+    }
+
+    private static func established(
+        _ far: Far, _ connect: @Sendable @escaping () async -> Result<TLSStream, StreamFailure>
+    ) async throws -> TLSStream {
+        async let connected = connect()
+        while !far.engine.isEstablished {
+            let isThere = try await far.step()
+            try #require(isThere)
+        }
+        return try await connected.get()
+    }
+
+    /// A record of application data that nobody has sealed (RFC 8446 §5.2).
+    private static let broken: [UInt8] = [23, 3, 3, 0, 32] + [UInt8](repeating: 7, count: 32)
+
+    @Test(
+        "an alert is the reason, behind what was said before it, however often one reads", arguments: Reading.allCases)
+    func alert(reading: Reading) async throws {
+        try await Self.with(trusting: { $0 }) { far, connect in
+            let stream = try await Self.established(far, connect)
+            let words = Array("you may not".utf8)
+            try words.withUnsafeBytes { try far.engine.write($0) }
+            // What it cannot read makes it say why it goes.
+            #expect(throws: TLSFailure.self) {
+                try Self.broken.withUnsafeBytes { try far.engine.receive($0) { _ in } }
+            }
+            try await far.socket.write(far.engine.takeOutput())
+            await far.socket.close()
+            #expect(await reading.once(stream) == .success(words))
+            for _ in 0..<2 {
+                guard case .failure(.tls(.alert)) = await reading.once(stream) else {
+                    Issue.record("not the alert")
+                    return
+                }
+            }
+        }
+    }
+
+    @Test(
+        "what breaks TLS is the reason, also when the other end is gone before it is told, however often one reads",
+        arguments: Reading.allCases)
+    func brokenStays(reading: Reading) async throws {
+        try await Self.with(trusting: { $0 }) { far, connect in
+            let stream = try await Self.established(far, connect)
+            try await far.socket.write(Self.broken)
+            await far.socket.close()
+            for _ in 0..<2 {
+                guard case .failure(.tls(.broken)) = await reading.once(stream) else {
+                    Issue.record("not what broke it")
+                    return
+                }
+            }
+        }
+    }
+
     @Test("whoever closes says goodbye: nothing was cut off")
     func goodbye() async throws {
         try await Self.with(trusting: { $0 }) { far, connect in
-            async let connected = connect()
-            while !far.engine.isEstablished {
-                let isThere = try await far.step()
-                try #require(isThere)
-            }
-            let stream = try await connected.get()
+            let stream = try await Self.established(far, connect)
             await stream.close()
             while try await far.step() {}
             #expect(far.engine.isEnded)

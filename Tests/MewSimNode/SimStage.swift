@@ -28,6 +28,8 @@ package final class SimStage: @unchecked Sendable {
         package var listed: [UInt8]?
         /// Takes what the nodes report, each line with its time and its side.
         package var log: (@Sendable (String) -> Void)?
+        /// Streams to relays take and give pieces of any size.
+        package var cutsStreams = false
         /// Of all links outside.
         package var wire = LinkProfile()
 
@@ -68,8 +70,9 @@ package final class SimStage: @unchecked Sendable {
         farBox = plan.farBox.map { behaviour in world.addRouter("far's box") { $0 = behaviour } }
         far = try SimPeer(
             world, "far", key: 2, relays: relays.map(\.url), publishes: plan.publishes, behind: farBox,
-            diagnostics: plan.sink(world, .far))
-        near = try SimPeer(world, "near", key: 1, behind: nearBox, diagnostics: plan.sink(world, .near))
+            cutsStreams: plan.cutsStreams, diagnostics: plan.sink(world, .far))
+        near = try SimPeer(
+            world, "near", key: 1, behind: nearBox, cutsStreams: plan.cutsStreams, diagnostics: plan.sink(world, .near))
         conversation = Conversation(world, from: near, to: far, talk: plan.talk)
         if plan.startsCut { cutDirect() }
         // Until the listener has found its relays.

@@ -7,9 +7,12 @@ package import MewWire
 /// Reaches relays over the simulated network's TCP.
 package struct SimRelayConnector: RelayConnector {
     private let machine: SimMachine
+    private let cutsStreams: Bool
 
-    package init(_ node: SimNode) {
+    /// - Parameter cutsStreams: see `SimTCPStream`.
+    package init(_ node: SimNode, cutsStreams: Bool = false) {
         machine = SimMachine(node: node)
+        self.cutsStreams = cutsStreams
     }
 
     /// - Parameter url: with a numeric host, and plain: what TLS does is the same in every network.
@@ -21,7 +24,7 @@ package struct SimRelayConnector: RelayConnector {
         guard let end = machine.node.streams.connect(to: address, on: loop) else {
             throw .system(SystemError(errno: 101, doing: "connecting to \(address)"))
         }
-        let stream = SimTCPStream(end, on: loop)
+        let stream = SimTCPStream(end, on: loop, cuts: cutsStreams ? machine.node.entropy.uint64() : nil)
         try await stream.opened(within: StreamDialler.attemptLimit)
         return stream
     }
@@ -32,7 +35,8 @@ private struct SimMachine: @unchecked Sendable {
     let node: SimNode
 }
 
-/// A simulated connection for tasks that wait.
+/// A simulated connection for tasks that wait. What is poured comes and leaves as the simulated kernel has it, or in pieces of any
+/// size: a real one promises no other.
 ///
 /// `@unchecked Sendable`: a simulated world runs on one thread.
 final class SimTCPStream: TCPStream, @unchecked Sendable {
@@ -48,10 +52,13 @@ final class SimTCPStream: TCPStream, @unchecked Sendable {
     private var isOpen = false
     /// What one writer writes stays together.
     private var isWriting = false
+    private var cuts: SeededGenerator?
 
-    init(_ end: any StreamEnd, on loop: SimLoop) {
+    /// - Parameter cuts: decides the pieces; nil for whole ones.
+    init(_ end: any StreamEnd, on loop: SimLoop, cuts: UInt64?) {
         self.end = end
         self.loop = loop
+        self.cuts = cuts.map { SeededGenerator(seed: $0) }
     }
 
     func opened(within limit: Duration) async throws(StreamFailure) {
@@ -140,6 +147,52 @@ final class SimTCPStream: TCPStream, @unchecked Sendable {
             case .taken(0): await wait(for: .writable)
             case .taken(let count): rest = rest.dropFirst(count)
             }
+        }
+    }
+
+    // MARK: - Pouring
+
+    /// Waits first, as a real stream does: others have their turn between two reads.
+    func read(into input: any StreamInput) async throws(StreamFailure) -> Bool {
+        while true {
+            await wait(for: .readable)
+            if Task.isCancelled { throw .cancelled }
+            var result = StreamRead.nothing
+            input.fill { room in
+                result = end.read(into: UnsafeMutableRawBufferPointer(rebasing: room.prefix(piece(of: room.count))))
+                return if case .bytes(let count) = result { count } else { 0 }
+            }
+            switch result {
+            case .bytes: return true
+            case .end: return false
+            case .failed(let error): throw .system(error)
+            case .nothing: break
+            }
+        }
+    }
+
+    func write(from output: any StreamOutput) async throws(StreamFailure) {
+        while true {
+            if Task.isCancelled { throw .cancelled }
+            let bytes = output.next(atMost: .max)
+            if bytes.isEmpty { return }
+            switch end.write(UnsafeRawBufferPointer(rebasing: bytes.prefix(piece(of: bytes.count)))) {
+            case .failed(let error): throw end.isOpen ? .system(error) : .closed
+            case .taken(let count):
+                output.left(count)
+                if count < bytes.count { await wait(for: .writable) }
+            }
+        }
+    }
+
+    /// Every second one is a part, often a small one.
+    private func piece(of byteCount: Int) -> Int {
+        guard var random = cuts else { return byteCount }
+        defer { cuts = random }
+        switch random.below(4) {
+        case 0: return 1 + Int(random.below(UInt64(byteCount)))
+        case 1: return 1 + Int(random.below(UInt64(min(byteCount, 100))))
+        default: return byteCount
         }
     }
 

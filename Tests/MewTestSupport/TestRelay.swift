@@ -218,7 +218,7 @@ private final class Client: @unchecked Sendable {
     }
 }
 
-private struct TestRelayStream: TCPStream {
+private struct TestRelayStream: BlockStream {
     let relay: TestRelay
     let client: Client
 
@@ -231,6 +231,4 @@ private struct TestRelayStream: TCPStream {
     }
 
     func close() async { relay.close(client) }
-
-    func exportKeyingMaterial(label: String, context: [UInt8], byteCount: Int) async -> [UInt8]? { nil }
 }

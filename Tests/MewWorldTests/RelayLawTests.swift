@@ -32,6 +32,28 @@ struct RelayLawTests {
         #expect(sorted[5] <= .seconds(10))
     }
 
+    @Test(
+        "whatever pieces a stream to the relay takes and gives, messages of several packets arrive, and neither end sees a broken frame",
+        arguments: UInt64(0)..<4)
+    func pieces(seed: UInt64) throws {
+        var plan = SimStage.Plan(knowsAddress: false)
+        (plan.startsCut, plan.cutsStreams) = (true, true)
+        plan.talk = Talk(near: .milliseconds(100), far: .milliseconds(100), bytes: 20_000)
+        let lost = Shared<[String]>([])
+        plan.log = { if $0.contains("relay_lost") { lost.value.append($0) } }
+        try withSimStage(seed: seed, plan) { stage in
+            try stage.dial()
+            // Some pings and pongs come between the packets.
+            try stage.world.run(for: .seconds(40))
+            for delivery in [stage.conversation.toFar, stage.conversation.toNear] {
+                #expect(delivery.arrived.count > 300, "seed \(seed): \(delivery.arrived.count)")
+            }
+            #expect(lost.value.isEmpty, "seed \(seed): \(lost.value)")
+            #expect(stage.broken == nil)
+            #expect(stage.conversation.path == .relay(url: stage.relays[0].url.description))
+        }
+    }
+
     @Test("a relay that serves only those on its list serves a dialler on it, through restarts, and no other")
     func listed() throws {
         for seed in UInt64(0)..<4 {

@@ -73,18 +73,9 @@ extension RelayLeg {
                 if let end = takeMessages() { return end }
                 guard let framing, try await stream.read(into: framing) else { return .ended }
                 if let end = takeMessages() { return end }
-                if !stream.sharesLoop { await othersTurn() }
             }
         } catch {
             return .stream(error)
-        }
-    }
-
-    /// Such reading does not wait while there is something to read, and a relay that sends without end must not have the loop for
-    /// itself: packets, timers and signals come first, once for each block.
-    private func othersTurn() async {
-        await withCheckedContinuation { continuation in
-            _ = loop.schedule(at: loop.now) { continuation.resume() }
         }
     }
 

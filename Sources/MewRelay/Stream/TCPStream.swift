@@ -9,11 +9,9 @@ package protocol TCPStream: Sendable {
     /// Returns when the kernel has taken all of it.
     func write(_ bytes: [UInt8]) async throws(StreamFailure)
 
-    /// Reads once into `input`, waiting until there is something; false at the end.
+    /// Reads once into `input`, waiting until there is something; false at the end. Others of the loop have their turn between two
+    /// reads, also while there is something to read.
     func read(into input: any StreamInput) async throws(StreamFailure) -> Bool
-
-    /// Others of the loop have their turn between two reads into memory, also while there is something to read.
-    var sharesLoop: Bool { get }
 
     /// Writes what `output` has, as the kernel takes it, and returns when it has no more. No other writer beside it.
     func write(from output: any StreamOutput) async throws(StreamFailure)
@@ -23,26 +21,6 @@ package protocol TCPStream: Sendable {
 
     /// Keying material of the TLS connection (RFC 8446 §7.5); nil on a plain stream.
     func exportKeyingMaterial(label: String, context: [UInt8], byteCount: Int) async -> [UInt8]?
-}
-
-extension TCPStream {
-    package var sharesLoop: Bool { false }
-
-    package func read(into input: any StreamInput) async throws(StreamFailure) -> Bool {
-        guard let block = try await read(maxBytes: 64 << 10) else { return false }
-        input.append(block)
-        return true
-    }
-
-    package func write(from output: any StreamOutput) async throws(StreamFailure) {
-        while true {
-            // So much may stand before a pong.
-            let bytes = Array(output.next(atMost: 16 << 10))
-            if bytes.isEmpty { return }
-            output.left(bytes.count)
-            try await write(bytes)
-        }
-    }
 }
 
 /// Why a stream could not be had, or gives no more.
@@ -108,8 +86,6 @@ package struct PlainStream: TCPStream {
             throw StreamFailure(error)
         }
     }
-
-    package var sharesLoop: Bool { true }
 
     package func write(from output: any StreamOutput) async throws(StreamFailure) {
         do throws(StreamError) {

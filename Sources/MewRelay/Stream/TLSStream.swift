@@ -10,6 +10,8 @@ package actor TLSStream: TCPStream {
     private var taken = 0
     /// What has come for `read(into:)` and is not decrypted yet.
     private let sealed = SealedInput()
+    /// Why nothing more can be read: told after what came before it, and again to whoever reads once more.
+    private var failure: StreamFailure?
     private var isFlushing = false
     /// Who waits until what another has begun to write is written.
     private var flushers: [CheckedContinuation<Void, Never>] = []
@@ -68,7 +70,7 @@ package actor TLSStream: TCPStream {
     package func read(maxBytes: Int) async throws(StreamFailure) -> [UInt8]? {
         precondition(maxBytes > 0, "reading nothing looks like an end")
         while taken == plaintext.count {
-            guard !engine.isEnded, try await fill() else { return nil }
+            guard try await fill() else { return nil }
         }
         let end = min(plaintext.count, taken + maxBytes)
         defer {
@@ -81,6 +83,8 @@ package actor TLSStream: TCPStream {
     /// Reads one block, waiting for it; false at the end. An end without goodbye is taken as one: the protocols inside say
     /// themselves whether they are complete.
     private func fill() async throws(StreamFailure) -> Bool {
+        if let failure { throw failure }
+        if engine.isEnded { return false }
         let block: [UInt8]?
         do throws(StreamError) {
             block = try await socket.read(maxBytes: Self.blockBytes)
@@ -88,14 +92,8 @@ package actor TLSStream: TCPStream {
             throw StreamFailure(error)
         }
         guard let block else { return false }
-        do throws(TLSFailure) {
-            try decrypt(block)
-        } catch {
-            // The alert tells the peer why. When it cannot be sent, ours is still the better reason.
-            try? await flush()
-            throw .tls(error)
-        }
-        try await flushReply()
+        decrypt(block)
+        await flushReply()
         return true
     }
 
@@ -107,23 +105,20 @@ package actor TLSStream: TCPStream {
         }
         var isEmpty = true
         while isEmpty {
-            guard !engine.isEnded, try await fillSealed() else { return false }
-            let result = Result { () throws(TLSFailure) in
-                try engine.receive(sealed.bytes) { record in
-                    isEmpty = false
-                    input.append(record)
-                }
+            guard try await fillSealed() else { return false }
+            decrypt(sealed.bytes) { record in
+                isEmpty = false
+                input.append(record)
             }
             sealed.clear()
-            try await flushReply()
-            if case .failure(let failure) = result { throw .tls(failure) }
+            await flushReply()
         }
         return true
     }
 
-    package nonisolated var sharesLoop: Bool { true }
-
     private func fillSealed() async throws(StreamFailure) -> Bool {
+        if let failure { throw failure }
+        if engine.isEnded { return false }
         do throws(StreamError) {
             return try await socket.read(into: sealed)
         } catch {
@@ -131,11 +126,16 @@ package actor TLSStream: TCPStream {
         }
     }
 
-    private func decrypt(_ block: [UInt8]) throws(TLSFailure) {
-        let result = block.withUnsafeBytes { bytes in
-            Result { () throws(TLSFailure) in try engine.receive(bytes) { plaintext += $0 } }
+    private func decrypt(_ block: [UInt8]) {
+        block.withUnsafeBytes { bytes in decrypt(bytes) { plaintext += $0 } }
+    }
+
+    private func decrypt(_ bytes: UnsafeRawBufferPointer, _ deliver: (UnsafeRawBufferPointer) -> Void) {
+        do throws(TLSFailure) {
+            try engine.receive(bytes, deliver)
+        } catch {
+            failure = .tls(error)
         }
-        try result.get()
     }
 
     package func write(_ bytes: [UInt8]) async throws(StreamFailure) {
@@ -169,8 +169,14 @@ package actor TLSStream: TCPStream {
 
     /// What reading made the library say to the peer. A reader does not wait for a writer that waits for the peer, which may
     /// itself wait to be read: what is there leaves with what the writer writes.
-    private func flushReply() async throws(StreamFailure) {
-        if !isFlushing { try await flush() }
+    private func flushReply() async {
+        guard !isFlushing else { return }
+        do throws(StreamFailure) {
+            try await flush()
+        } catch {
+            // An alert tells the peer why. When it cannot be sent, ours is still the better reason.
+            failure = failure ?? error
+        }
     }
 
     /// Writes what the engine has to say. Records leave in the order they were made: one task writes at a time, for all.
