@@ -116,9 +116,7 @@ package enum LookupFailure: Error, Hashable, Sendable, CustomStringConvertible {
         case .stream(let failure): failure.description
         case .timedOut: "no answer in time"
         case .malformed(let reason): reason
-        case .status(429): "it has too many connections from our network already (HTTP status 429)"
-        case .status(503): "it takes no more connections now (HTTP status 503)"
-        case .status(let status): "it answered HTTP status \(status)"
+        case .status(let status): "it \(RelayCrowding(rawValue: status)?.words ?? "answered HTTP status \(status)")"
         case .badRecord: "its record was not signed by that node"
         }
     }

@@ -161,14 +161,38 @@ public enum DialError: Error, Hashable, Sendable {
         }
     }
 
-    /// What is wrong between a relay and this device; each is another person's task.
-    public enum RelayFailure: Hashable, Sendable {
-        /// Its certificate is not believed here.
-        case notBelieved
+    /// What is wrong between a relay and this device. What can be mended from here comes first.
+    public enum RelayFailure: Hashable, Sendable, CaseIterable {
         /// It does not serve this node, or wants a token.
         case notAdmitted
-        /// It cannot be reached, or does not answer as a relay.
+        /// Its certificate is not believed here.
+        case notBelieved
+        /// One end speaks TLS and the other does not, or not the same.
+        case otherScheme
+        /// Its name has no address.
+        case noSuchName
+        /// What answers is no relay, or another one than its URL says.
+        case noRelay
+        /// It has no place now.
+        case full
+        /// It cannot be reached, or does not answer.
         case outOfReach
+
+        /// What may help; half a sentence.
+        public var advice: String {
+            switch self {
+            case .notAdmitted: "give the relay's token with --relay-token TEXT, or ask whoever runs it to let you in"
+            case .notBelieved:
+                "check the relay's URL, or name the authority of its certificate with --relay-trust FILE"
+            case .otherScheme:
+                "check the relay's URL: https:// is for relays with a certificate, http:// for those without"
+            case .noSuchName: "check the name in the relay's URL"
+            case .noRelay: "check the relay's URL and the key behind its #, or ask whoever runs the relay"
+            case .full: "try again later, or name another relay with --relay URL"
+            case .outOfReach:
+                "check that the relay runs and no firewall is in the way, or name another relay with --relay URL"
+            }
+        }
     }
 
     /// No address and no relay is known.

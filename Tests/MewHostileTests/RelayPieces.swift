@@ -32,7 +32,7 @@ enum RelayPieces {
     static var guestAuth: RelayClientAuth {
         var auth = RelayClientAuth(answering: challenge, secret: attackerKey)
         auth.nodeProof = RelayNodeProof(
-            witnessKey, as: attackerKey.node, answering: challenge, binding: .init(keyingMaterial: nil))
+            witnessKey, as: attackerKey.node, answering: challenge, binding: .plain)
         return auth
     }
 

@@ -22,6 +22,18 @@ struct LegBackOffTests {
         #expect(backOff.delay(lived: nil, random: 512) == .milliseconds(10))
     }
 
+    @Test("a relay that has no place is left alone for a second at once, then longer as any other")
+    func full() {
+        var backOff = LegBackOff()
+        #expect(backOff.delay(lived: nil, isFull: true, random: 512) == .milliseconds(1_280))
+        #expect(backOff.delay(lived: nil, isFull: true, random: 512) == .milliseconds(2_560))
+        #expect(backOff.delay(lived: nil, random: 512) == .milliseconds(5_120))
+        for _ in 0..<3 { _ = backOff.delay(lived: nil, isFull: true, random: 512) }
+        #expect(backOff.delay(lived: nil, isFull: true, random: 512) == .seconds(16))
+        backOff.reset()
+        #expect(backOff.delay(lived: nil, random: 512) == .milliseconds(10))
+    }
+
     @Test("a quarter more or less")
     func jitter() {
         var (low, high) = (LegBackOff(), LegBackOff())

@@ -72,6 +72,7 @@ struct RelayBoundsTests {
         #expect(log.refused(one, .rules, now: start) == 0)
         #expect(log.refused(one, .rules, now: at(RefusalLog.every - .nanoseconds(1))) == nil)
         #expect(log.refused(one, .bounds, now: start) == 0)
+        #expect(log.refused(one, .proof, now: start) == 0)
         #expect(log.refused(two, .rules, now: start) == 0)
         #expect(log.refused(one, .rules, now: at(RefusalLog.every)) == 1)
         #expect(log.refused(one, .rules, now: at(RefusalLog.every * 2)) == 0)

@@ -1,20 +1,23 @@
 import MewBase
 import MewIdentity
 import MewLoop
-import MewRelay
 import MewTestSupport
 import MewWire
 import Testing
+
+@testable import MewRelay
 
 /// A dialler comes under a key that is thrown away; a relay with rules about nodes wants to know whose it is (DESIGN §7).
 @Suite("Diallers at a relay with rules about nodes", .timeLimit(.minutes(1)))
 struct RelayGuestTests {
     /// A leg under the throw-away key 10 + `number`, of the node with key `node`.
     private static func leg(
-        _ connector: any RelayConnector, _ url: RelayURL, _ loop: EventLoop, number: UInt8, of node: UInt8
+        _ connector: any RelayConnector, _ url: RelayURL, _ loop: EventLoop, number: UInt8, of node: UInt8,
+        offersAccount: Bool = false
     ) async throws -> RelayLeg {
         var settings = RelayLeg.Settings(url: url, secret: try key(10 + number))
         settings.account = try key(node)
+        settings.showsAccount = offersAccount
         let leg = RelayLeg(settings, connector: connector, loop: loop, entropy: SystemEntropy())
         await leg.start()
         return leg
@@ -149,6 +152,92 @@ struct RelayGuestTests {
             #expect(stage.log["client_refused"].first?.message.hasSuffix("did not prove which node it is") == true)
             let unknown = try await RelayPeer.join(stage, secret: key(12))
             for peer in [guest, unknown] { await peer.close() }
+        }
+    }
+
+    /// What becomes of a leg that has begun: nil when it is connected, otherwise why it is not.
+    private static func problem(_ leg: RelayLeg) async -> String? {
+        var status = await leg.status
+        while !status.isConnected, status.problem == nil { status = await leg.changed(from: status) }
+        return status.isConnected ? nil : status.problem
+    }
+
+    @Test(
+        "behind a proxy that ends TLS a guest whose node is on the list comes in, asked or by its own offer, and others do not",
+        arguments: [false, true])
+    func behindProxy(offersAccount: Bool) async throws {
+        let certificate = try TestCertificate(for: "127.0.0.1")
+        var rules = AccessRules.everyone
+        rules.allowed = [try key(1).node]
+        try await RelayStage.run({ [rules] in $0.rules = rules }) { stage in
+            let proxy = try TLSEndingProxy(certificate, before: stage)
+            func leg(_ number: UInt8, _ node: UInt8) async throws -> RelayLeg {
+                try await Self.leg(
+                    proxy, proxy.url, stage.loop, number: number, of: node, offersAccount: offersAccount)
+            }
+            let (guest, stranger) = (try await leg(1, 1), try await leg(2, 2))
+            #expect(await Self.problem(guest) == nil)
+            let node = try key(1).node
+            #expect(stage.log["client_joined"].first?.fields["account"] == .text(node.z32))
+            #expect(await Self.problem(stranger) == "the relay does not admit us: not authorized")
+            for leg in [guest, stranger] { await leg.close() }
+        }
+    }
+
+    @Test("where the relay has TLS and the guest's end has none, the guest says so")
+    func onlyTheRelayHasTLS() async throws {
+        try await RelayStage.run(
+            certificate: TestCertificate(for: "127.0.0.1"), { $0.rules.allowed = [] }
+        ) { stage in
+            let url = try RelayURL("http://\(stage.address)/")
+            let guest = try await Self.leg(
+                TLSBeginningProxy(stage: stage), url, stage.loop, number: 1, of: 1)
+            let problem = await Self.problem(guest)
+            #expect(problem == "the relay wants a proof over TLS, and its URL is one without TLS")
+            await guest.close()
+        }
+    }
+
+    @Test("a relay asks for what it can check itself: keying material with TLS, nothing without")
+    func question() async throws {
+        try await Self.stages(serving: [1]) { stage, _ in
+            let stream = try await stage.connect()
+            let request = LegUpgrade(entropy: SystemEntropy())
+                .request(to: try RelayURL("http://relay.test/"), token: nil, proof: nil, isGuest: true)
+            try await stream.write(request.encoded)
+            var bytes: [UInt8] = []
+            while case .needMore = HTTPResponse.parse(bytes), let more = try await stream.read(maxBytes: 1 << 14) {
+                bytes += more
+            }
+            guard case .head(let response, _) = HTTPResponse.parse(bytes) else { throw RelayPeer.Ended() }
+            #expect(response.fields[RelayNodeProof.fieldName] == (stage.trust == nil ? "0" : "1"))
+            await stream.close()
+        }
+    }
+
+    @Test(
+        "a proof that proves nothing is refused, and the operator hears what was wrong with it",
+        arguments: [false, true])
+    func unproven(hasNode: Bool) async throws {
+        try await Self.stages(serving: [1]) { stage, _ in
+            let peer = try await RelayPeer.open(stage, secret: key(11), [(RelayNodeProof.guestFieldName, "1")])
+            guard case .serverChallenge(let challenge) = try await peer.next() else { throw RelayPeer.Ended() }
+            let other = try #require(RelayChallenge(bytes: [UInt8](repeating: 0, count: 16)))
+            var auth = RelayClientAuth(answering: hasNode ? challenge : other, secret: try key(11))
+            if hasNode {
+                auth.nodeProof = RelayNodeProof(
+                    try key(1), as: auth.node, answering: challenge,
+                    binding: .keyingMaterial([UInt8](repeating: 1, count: RelayNodeProof.exporterByteCount)))
+            }
+            try await peer.send(.clientAuth(auth))
+            #expect(try await peer.next() == .serverDeniesAuth(reason: "signature invalid"))
+            let refusal = try #require(stage.log["client_refused"].first)
+            #expect(refusal.message.hasPrefix("a client was refused: the node that it says to "))
+            #expect(refusal.message.contains("come for") == hasNode)
+            #expect(refusal.message.contains("ends TLS") == (hasNode && stage.trust != nil))
+            let claimed = try key(hasNode ? 1 : 11).node
+            #expect(refusal.fields["claims"] == .text(claimed.z32))
+            await peer.close()
         }
     }
 

@@ -72,7 +72,7 @@ struct RelayRulesTests {
         let answer = RelayFrame.clientAuth(RelayClientAuth(answering: challenge, secret: secret))
         #expect(admission.receive(answer) == .proven(secret.node))
         let wrong = RelayFrame.clientAuth(RelayClientAuth(answering: other, secret: secret))
-        #expect(admission.receive(wrong) == .deny(reason: "signature invalid"))
+        #expect(admission.receive(wrong) == .deny(.key, secret.node))
         guard case .violation = admission.receive(.ping(1)) else {
             Issue.record("a ping before the answer was taken")
             return
@@ -83,7 +83,7 @@ struct RelayRulesTests {
     func guests() throws {
         let (guest, node) = (try key(7), try key(8))
         let challenge = try #require(RelayChallenge(bytes: Array(0..<16)))
-        let binding = RelayNodeProof.Binding(keyingMaterial: [UInt8](0..<32))
+        let binding = RelayNodeProof.Binding.keyingMaterial([UInt8](0..<32))
         let admission = RelayAdmission(challenge: challenge, binding: binding)
         func answer(_ proof: RelayNodeProof) -> RelayAdmission.Step {
             var auth = RelayClientAuth(answering: challenge, secret: guest)
@@ -96,9 +96,10 @@ struct RelayRulesTests {
         for proof in [
             RelayNodeProof(node, as: node.node, answering: challenge, binding: binding),
             RelayNodeProof(node, as: guest.node, answering: other, binding: binding),
-            RelayNodeProof(node, as: guest.node, answering: challenge, binding: .init(keyingMaterial: nil)),
+            RelayNodeProof(node, as: guest.node, answering: challenge, binding: .plain),
+            RelayNodeProof(node, as: guest.node, answering: challenge, binding: .keyingMaterial([UInt8](1..<33))),
         ] {
-            #expect(answer(proof) == .deny(reason: "signature invalid"))
+            #expect(answer(proof) == .deny(.account(.keyingMaterial), node.node))
         }
     }
 

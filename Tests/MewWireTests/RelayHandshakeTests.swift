@@ -63,11 +63,28 @@ struct RelayHandshakeTests {
         #expect(RelayClientAuth(encoded: damaged[...]) == nil)
     }
 
-    @Test("an answer with a proof of the node key is read back, and is none with a byte less or more")
-    func account() throws {
+    @Test("a relay asks for a proof over keying material or without, and neither is taken for the other")
+    func questions() throws {
+        #expect(RelayNodeProof.Question.allCases.map(\.rawValue) == ["0", "1"])
+        let challenge = try #require(RelayChallenge(bytes: Array(0..<16)))
+        let (guest, node) = (try exampleKey().node, try #require(SecretKey(seed: [UInt8](repeating: 9, count: 32))))
+        let (one, other) = ([UInt8](0..<32), [UInt8](1..<33))
+        let bindings: [RelayNodeProof.Binding] = [.plain, .keyingMaterial(one), .keyingMaterial(other)]
+        #expect(bindings.map(\.question) == [.plain, .keyingMaterial, .keyingMaterial])
+        for (index, binding) in bindings.enumerated() {
+            let proof = RelayNodeProof(node, as: guest, answering: challenge, binding: binding)
+            for (other, wanted) in bindings.enumerated() {
+                #expect(proof.isValid(for: guest, challenge, wanted) == (index == other))
+            }
+        }
+    }
+
+    @Test(
+        "an answer with a proof of the node key is read back, and is none with a byte less or more",
+        arguments: [.plain, .keyingMaterial([UInt8](0..<32))] as [RelayNodeProof.Binding])
+    func account(binding: RelayNodeProof.Binding) throws {
         let challenge = try #require(RelayChallenge(bytes: Array(0..<16)))
         let (guest, node) = (try exampleKey(), try #require(SecretKey(seed: [UInt8](repeating: 9, count: 32))))
-        let binding = RelayNodeProof.Binding(keyingMaterial: nil)
         var handshake = RelayClientHandshake(secret: guest, account: .init(node, binding: binding))
         guard case .send(.clientAuth(let auth)) = handshake.receive(.serverChallenge(challenge)) else {
             Issue.record("a challenge was not answered")

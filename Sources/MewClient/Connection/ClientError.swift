@@ -90,7 +90,7 @@ extension ClientError {
 
     /// What can be mended from here comes before what cannot.
     private static func toLookAfter(_ attempts: [DialError.Attempt]) -> RelayTrouble? {
-        for failure: DialError.RelayFailure in [.notAdmitted, .notBelieved, .outOfReach] {
+        for failure in DialError.RelayFailure.allCases {
             for attempt in attempts where attempt.relayFailure == failure {
                 if case .relay(let url) = attempt.route { return RelayTrouble(url: url, failure: failure) }
             }

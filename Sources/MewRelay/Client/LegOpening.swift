@@ -25,7 +25,7 @@ struct LegOpening: Sendable {
         do throws(LegEnd) {
             let upgraded = try await upgrade()
             let framing = LegFraming(rest: upgraded.rest, entropy: entropy)
-            try await authenticate(await handshake(takesAccount: upgraded.takesAccount), framing)
+            try await authenticate(try await handshake(upgraded.question), framing)
             return .success(Admitted(framing: framing, version: upgraded.version))
         } catch {
             return .failure(error)
@@ -34,7 +34,7 @@ struct LegOpening: Sendable {
 
     // MARK: Upgrade
 
-    private typealias Upgraded = (version: RelayVersion, takesAccount: Bool, rest: [UInt8])
+    private typealias Upgraded = (version: RelayVersion, question: RelayNodeProof.Question?, rest: [UInt8])
 
     private func upgrade() async throws(LegEnd) -> Upgraded {
         let upgrade = LegUpgrade(entropy: entropy)
@@ -55,9 +55,9 @@ struct LegOpening: Sendable {
                     if let pinned = settings.url.key {
                         try upgrade.checkKey(pinned, in: response, binding: await binding(upgrade))
                     }
-                    return (version, upgrade.takesAccount(response), Array(received[byteCount...]))
+                    return (version, upgrade.question(in: response), Array(received[byteCount...]))
                 } catch {
-                    throw .refused(error.reason)
+                    throw LegEnd(error)
                 }
             }
         }
@@ -79,16 +79,29 @@ struct LegOpening: Sendable {
 
     // MARK: Proof
 
-    private func handshake(takesAccount: Bool) async -> RelayClientHandshake {
-        guard let account = settings.account, takesAccount || showsAccount else {
+    /// - Parameter question: how the relay wants our node key proved, if it does.
+    private func handshake(_ question: RelayNodeProof.Question?) async throws(LegEnd) -> RelayClientHandshake {
+        guard let account = settings.account, question != nil || showsAccount else {
             return RelayClientHandshake(secret: settings.secret)
         }
         // A relay of others knows nodes by the key they come under, and by nothing else.
-        guard takesAccount else { return RelayClientHandshake(secret: account) }
-        let material = await stream.exportKeyingMaterial(
-            label: RelayNodeProof.exporterLabel, context: [], byteCount: RelayNodeProof.exporterByteCount)
-        return RelayClientHandshake(
-            secret: settings.secret, account: .init(account, binding: .init(keyingMaterial: material)))
+        guard let question else { return RelayClientHandshake(secret: account) }
+        let binding = try await binding(answering: question)
+        return RelayClientHandshake(secret: settings.secret, account: .init(account, binding: binding))
+    }
+
+    /// What was asked, whatever our own end of the connection has: a proxy may end TLS on the way.
+    private func binding(answering question: RelayNodeProof.Question) async throws(LegEnd) -> RelayNodeProof.Binding {
+        switch question {
+        case .plain: return .plain
+        case .keyingMaterial:
+            let material = await stream.exportKeyingMaterial(
+                label: RelayNodeProof.exporterLabel, context: [], byteCount: RelayNodeProof.exporterByteCount)
+            guard let material else {
+                throw .refused("the relay wants a proof over TLS, and its URL is one without TLS")
+            }
+            return .keyingMaterial(material)
+        }
     }
 
     private func authenticate(_ first: RelayClientHandshake, _ framing: LegFraming) async throws(LegEnd) {

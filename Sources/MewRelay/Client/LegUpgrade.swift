@@ -34,9 +34,11 @@ struct LegUpgrade {
         return HTTPRequest("GET", "/relay", fields)
     }
 
-    /// Why the answer opens nothing; half a sentence.
-    struct Refusal: Error, Equatable {
-        let reason: String
+    /// Why the answer opens nothing.
+    enum Refusal: Error, Equatable {
+        /// Half a sentence.
+        case reason(String)
+        case crowded(RelayCrowding)
     }
 
     /// The relay must have the key that its URL pins.
@@ -44,44 +46,38 @@ struct LegUpgrade {
     /// - Parameter binding: to the connection.
     func checkKey(_ pinned: NodeID, in response: HTTPResponse, binding: RelayKeyProof.Binding) throws(Refusal) {
         guard let proof = response.fields[RelayKeyProof.fieldName].flatMap(RelayKeyProof.init(fieldValue:)) else {
-            throw Refusal(reason: "the relay does not prove the key that its URL pins")
+            throw .reason("the relay does not prove the key that its URL pins")
         }
         guard proof.node == pinned else {
-            throw Refusal(
-                reason: "another relay answers there: its key is \(proof.node.z32), not the one that its URL pins")
+            throw .reason("another relay answers there: its key is \(proof.node.z32), not the one that its URL pins")
         }
         guard proof.isValid(for: binding) else {
-            throw Refusal(reason: "the relay's proof of its key is not for this connection")
+            throw .reason("the relay's proof of its key is not for this connection")
         }
     }
 
-    /// Nobody but a relay of ours says so.
-    func takesAccount(_ response: HTTPResponse) -> Bool { response.fields[RelayNodeProof.fieldName] == "1" }
+    /// How the relay wants our node key proved; nil when it does not. Nobody but a relay of ours says so.
+    func question(in response: HTTPResponse) -> RelayNodeProof.Question? {
+        response.fields[RelayNodeProof.fieldName].flatMap(RelayNodeProof.Question.init(rawValue:))
+    }
 
     func version(in response: HTTPResponse) throws(Refusal) -> RelayVersion {
+        if let crowding = RelayCrowding(rawValue: response.status) { throw .crowded(crowding) }
         guard response.status == 101 else {
-            throw Refusal(reason: Self.words(status: response.status))
+            throw .reason("the relay answered HTTP status \(response.status) instead of 101")
         }
         guard response.fields.contains("websocket", in: "upgrade"),
             response.fields.contains("upgrade", in: "connection")
-        else { throw Refusal(reason: "the relay's 101 upgrades to something else") }
+        else { throw .reason("the relay's 101 upgrades to something else") }
         guard response.fields["sec-websocket-accept"] == WebSocketKey.accept(key) else {
-            throw Refusal(reason: "the relay's Sec-WebSocket-Accept does not fit our key")
+            throw .reason("the relay's Sec-WebSocket-Accept does not fit our key")
         }
         guard response.fields["sec-websocket-extensions"] == nil else {
-            throw Refusal(reason: "the relay chose a WebSocket extension that was not offered")
+            throw .reason("the relay chose a WebSocket extension that was not offered")
         }
         guard let version = response.fields["sec-websocket-protocol"].flatMap(RelayVersion.init) else {
-            throw Refusal(reason: "the relay speaks no version of the protocol that we speak")
+            throw .reason("the relay speaks no version of the protocol that we speak")
         }
         return version
-    }
-
-    private static func words(status: Int) -> String {
-        switch status {
-        case 429: "the relay has too many connections from our network already (HTTP status 429)"
-        case 503: "the relay takes no more connections now (HTTP status 503)"
-        default: "the relay answered HTTP status \(status) instead of 101"
-        }
     }
 }

@@ -43,6 +43,8 @@ package actor RelayLeg {
     var problem: String?
     /// Why the last connection or try ended.
     private var lastEnd: LegEnd?
+    /// What would help.
+    private var advice: String?
     private var warnings = RepeatedWarning()
     /// Takes the present complaint of the relay back.
     var problemTimer: LoopTimer?
@@ -118,17 +120,16 @@ package actor RelayLeg {
 
     /// Waits until it is time for the next try.
     private func ended(_ end: LegEnd) async {
-        warn(end, wasUp: framing != nil)
-        lastEnd = end
         let lived = firstPong.map { $0.duration(to: loop.now) }
+        let delay = delay(after: end, lived: lived)
+        (lastEnd, advice) = (end, end.advice(again: delay))
+        warn(end, wasUp: framing != nil)
         (firstPong, pings, isSuperseded) = (nil, nil, false)
         endDoubt()
         set(problem: end.words)
         if case .denied = end, settings.account != nil { showsAccount = true }
         framing = nil
         output.removeAll()
-        let delay = max(backOff.delay(lived: lived, random: entropy.uint64()), restartDelay ?? .zero)
-        restartDelay = nil
         let until = loop.now.advanced(by: delay)
         phase = .waiting(until: until)
         waiters.resumeAll()
@@ -139,20 +140,29 @@ package actor RelayLeg {
         loop.cancel(timer)
     }
 
+    /// - Parameter lived: since the first pong.
+    private func delay(after end: LegEnd, lived: Duration?) -> Duration {
+        defer { restartDelay = nil }
+        let isFull = if case .crowded = end { true } else { false }
+        return max(
+            backOff.delay(lived: lived, isFull: isFull, random: entropy.uint64()), restartDelay ?? .zero)
+    }
+
     // MARK: - What others see
 
     package var status: RelayLegStatus {
         RelayLegStatus(
             phase: phase, roundTrip: pings?.roundTrip, measured: pings?.measured, problem: problem,
-            advice: framing == nil ? lastEnd?.advice : nil, lastFailure: lastEnd?.failure, isSuperseded: isSuperseded)
+            advice: framing == nil ? advice : nil, lastFailure: lastEnd?.failure, isSuperseded: isSuperseded)
     }
 
     /// Each reason once, not each try. A guest who is refused shows the node's key next: nothing is wrong yet.
     private func warn(_ end: LegEnd, wasUp: Bool) {
         if case .denied = end, settings.account != nil, !showsAccount { return }
         let isNew = end != .networkChanged && warnings.isDue(end.words, now: loop.now)
-        let advice = end.advice.map { "; \($0)" } ?? "; it is tried again"
-        report(isNew ? .warning : wasUp ? .info : .debug, "relay_lost", "the relay \(url): \(end.words)\(advice)")
+        report(
+            isNew ? .warning : wasUp ? .info : .debug, "relay_lost",
+            "the relay \(url): \(end.words); \(advice ?? "it is tried again")")
     }
 
     /// The relay serves this node, and would not have served a stranger.

@@ -38,6 +38,8 @@ enum LegEnd: Error, Equatable {
     case stream(StreamFailure)
     /// The answer to the upgrade was no, or no relay's.
     case refused(String)
+    /// It has no place for us now.
+    case crowded(RelayCrowding)
     /// The relay does not let us in, and says why.
     case denied(String)
     /// The relay broke the protocol.
@@ -53,6 +55,7 @@ enum LegEnd: Error, Equatable {
         switch self {
         case .stream(let failure): failure.description
         case .refused(let reason): reason
+        case .crowded(let crowding): "the relay \(crowding.words)"
         case .denied(let reason): "the relay does not admit us: \(reason.printable(limit: 120))"
         case .violation(let reason): reason
         case .silent: "the relay does not answer"
@@ -60,18 +63,13 @@ enum LegEnd: Error, Equatable {
         case .networkChanged: "the network has changed"
         }
     }
-    /// What the person who named the relay can do; half a sentence, nil when time alone helps.
-    var advice: String? {
-        switch self {
-        case .stream(.tls(.certificate)):
-            "name the authority it comes from with --relay-trust FILE, and write the URL with the name in the certificate"
-        case .stream(.tls): "check the URL: https:// is for relays with a certificate, http:// for those without"
-        case .stream(.lookup): "check the name in the URL"
-        case .stream, .silent: "check that the relay runs, and that no firewall is in the way"
-        case .refused, .violation: "check the URL and the key behind its #, or ask whoever runs the relay"
-        case .denied: "check --relay-token, or ask whoever runs the relay to admit this node ID"
-        case .ended, .networkChanged: nil
-        }
+
+    init(_ refusal: LegUpgrade.Refusal) {
+        self =
+            switch refusal {
+            case .reason(let reason): .refused(reason)
+            case .crowded(let crowding): .crowded(crowding)
+            }
     }
 }
 
@@ -80,8 +78,23 @@ extension LegEnd {
     var failure: DialError.RelayFailure {
         switch self {
         case .stream(.tls(.certificate)): .notBelieved
+        case .stream(.tls): .otherScheme
+        case .stream(.lookup): .noSuchName
         case .denied: .notAdmitted
-        case .stream, .refused, .violation, .silent, .ended, .networkChanged: .outOfReach
+        case .crowded: .full
+        case .refused, .violation: .noRelay
+        case .stream, .silent, .ended, .networkChanged: .outOfReach
+        }
+    }
+
+    /// What the person who named the relay can do; half a sentence, nil when time alone helps.
+    ///
+    /// - Parameter delay: until it is tried again.
+    func advice(again delay: Duration) -> String? {
+        switch self {
+        case .stream, .refused, .denied, .violation, .silent: failure.advice
+        case .crowded: "it is tried again in \(max(1, Int((delay.milliseconds / 1_000).rounded(.up)))) s"
+        case .ended, .networkChanged: nil
         }
     }
 }

@@ -5,6 +5,8 @@ struct RefusalLog {
     enum Kind: Hashable {
         /// By the access rules.
         case rules
+        /// It did not prove what it says.
+        case proof
         /// Beyond a bound.
         case bounds
     }

@@ -33,12 +33,12 @@ extension RelayConnection {
         case .accepted(var upgrade):
             proveKey(&upgrade)
             isGuest = upgrade.isGuest
-            if upgrade.offersAccount || isGuest && hub.rules.concernNodes { upgrade.askForAccount() }
+            let binding = accountBinding
+            if upgrade.offersAccount || isGuest && hub.rules.concernNodes { upgrade.askForAccount(binding.question) }
             version = upgrade.version
             token = upgrade.token
             send(upgrade.response.encoded)
-            let admission = RelayAdmission(
-                challenge: RelayChallenge(entropy: hub.entropy), binding: accountBinding)
+            let admission = RelayAdmission(challenge: RelayChallenge(entropy: hub.entropy), binding: binding)
             stage = .admission(admission)
             proceed(
                 admission.begin(proof: upgrade.proof) { node in
@@ -51,9 +51,9 @@ extension RelayConnection {
 
     /// What a proof of an account has to be for.
     private var accountBinding: RelayNodeProof.Binding {
-        .init(
-            keyingMaterial: tls?.exportKeyingMaterial(
-                label: RelayNodeProof.exporterLabel, context: [], byteCount: RelayNodeProof.exporterByteCount))
+        let material = tls?.exportKeyingMaterial(
+            label: RelayNodeProof.exporterLabel, context: [], byteCount: RelayNodeProof.exporterByteCount)
+        return material.map { .keyingMaterial($0) } ?? .plain
     }
 
     private func proveKey(_ upgrade: inout RelayUpgrade) {
@@ -85,10 +85,13 @@ extension RelayConnection {
     private func turnAway(_ refusal: SourceBudget.Refusal) {
         switch refusal {
         case .sourceConnections, .sourceStrangers:
-            respond(HTTPResponse(429), Array("too many connections from your network\n".utf8), .closed)
-        case .connections, .strangers:
-            respond(HTTPResponse(503), Array("too many connections at this relay\n".utf8), .closed)
+            turnAway(.network, "too many connections from your network\n")
+        case .connections, .strangers: turnAway(.relay, "too many connections at this relay\n")
         }
+    }
+
+    private func turnAway(_ crowding: RelayCrowding, _ reason: String) {
+        respond(HTTPResponse(crowding.rawValue), Array(reason.utf8), .closed)
     }
 
     private func notFound() {

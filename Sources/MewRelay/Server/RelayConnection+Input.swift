@@ -186,8 +186,9 @@ extension RelayConnection {
                 return deny("not authorized")
             }
             hub.admit(self, as: node)
-        case .deny(let reason):
-            deny(reason)
+        case .deny(let unproven, let claim):
+            hub.tellUnproven(claim, of: self, unproven)
+            deny("signature invalid")
         case .violation(let what):
             violated(what)
         }

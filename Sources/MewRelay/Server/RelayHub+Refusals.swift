@@ -12,6 +12,13 @@ extension RelayHub {
         tell("client_refused", "a client was refused: \(refusal.words)", connection, .rules, fields)
     }
 
+    /// - Parameter claim: the node that it says to be, or to come for.
+    func tellUnproven(_ claim: NodeID, of connection: RelayConnection, _ unproven: RelayAdmission.Unproven) {
+        tell(
+            "client_refused", "a client was refused: \(unproven.words)", connection, .proof,
+            ["claims": .text(claim.z32)])
+    }
+
     /// The record of a node that the relay does not serve.
     func tellRecordRefused(_ node: NodeID, of connection: RelayConnection, _ refusal: AccessRules.Refusal) {
         tell(

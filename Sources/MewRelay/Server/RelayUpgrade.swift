@@ -65,8 +65,8 @@ struct RelayUpgrade {
     }
 
     /// Asks for the proof of the node key, which stands behind the answer to the challenge: keying material alone is not enough.
-    mutating func askForAccount() {
-        response = response.with(RelayNodeProof.fieldName, "1")
+    mutating func askForAccount(_ question: RelayNodeProof.Question) {
+        response = response.with(RelayNodeProof.fieldName, question.rawValue)
         proof = nil
     }
 

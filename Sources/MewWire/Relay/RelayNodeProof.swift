@@ -5,18 +5,40 @@ package import MewIdentity
 /// key it is called by: the proof says on whose account, so that several processes of one node have places of their own.
 ///
 /// Ours alone: a client under a throw-away key says so in its upgrade request, `X-Mew-Guest: 1`; a relay that wants the proof
-/// answers `X-Mew-Node-Proof: 1`, and sends its challenge. A client that was refused asks for that with the same field. The
-/// client puts behind its answer (`RelayClientAuth`) node ID (32) and signature (64). Signed with the label `mew/relay-node-proof`, version 1: one byte, 1 over TLS and 0 without;
-/// over TLS 32 bytes of keying material (RFC 8446 §7.5) with the label `EXPORTER-mew-relay-node-proof-1` and an empty context;
-/// the relay's challenge (16); the throw-away key's ID (32).
+/// answers `X-Mew-Node-Proof` with its `Question`, and sends its challenge. A client that was refused asks for that with the same
+/// field, `X-Mew-Node-Proof: 1`. The client puts behind its answer (`RelayClientAuth`) node ID (32) and signature (64). Signed with
+/// the label `mew/relay-node-proof`, version 1: one byte, 1 when keying material was asked for and 0 otherwise; then that, 32 bytes
+/// (RFC 8446 §7.5) with the label `EXPORTER-mew-relay-node-proof-1` and an empty context; the relay's challenge (16); the throw-away
+/// key's ID (32).
 package struct RelayNodeProof: Hashable, Sendable {
-    /// The connection that a proof is for.
-    package struct Binding: Hashable, Sendable {
-        fileprivate let message: [UInt8]
+    /// What a relay wants signed besides its challenge. The relay says it and not the client's own connection, because a proxy that
+    /// ends TLS stands between some relays and their clients: there the two see different things.
+    package enum Question: String, Hashable, Sendable, CaseIterable {
+        /// Nothing: the relay's end of the connection has no TLS.
+        case plain = "0"
+        /// Keying material of TLS, which must reach from the client to the relay.
+        case keyingMaterial = "1"
+    }
 
-        /// - Parameter keyingMaterial: `exporterByteCount` bytes; nil without TLS.
-        package init(keyingMaterial: [UInt8]?) {
-            message = keyingMaterial.map { [1] + $0 } ?? [0]
+    /// The connection that a proof is for.
+    package enum Binding: Hashable, Sendable {
+        case plain
+        /// `exporterByteCount` bytes.
+        case keyingMaterial([UInt8])
+
+        /// What it answers.
+        package var question: Question {
+            switch self {
+            case .plain: .plain
+            case .keyingMaterial: .keyingMaterial
+            }
+        }
+
+        fileprivate var message: [UInt8] {
+            switch self {
+            case .plain: [0]
+            case .keyingMaterial(let material): [1] + material
+            }
         }
     }
 

@@ -15,11 +15,7 @@ extension CommandFailure {
     }
 
     private static func hint(_ failure: DialError.RelayFailure) -> String {
-        switch failure {
-        case .notBelieved: "Check the relay's URL, or name the authority of its certificate with --relay-trust FILE."
-        case .notAdmitted: "Give the relay's token with --relay-token TEXT, or ask whoever runs it to let you in."
-        case .outOfReach: "Check that the relay and 'mew daemon' run, or name another relay with --relay URL."
-        }
+        failure.advice.prefix(1).uppercased() + failure.advice.dropFirst() + "."
     }
 
     init(_ error: ClientStoreError, doing: String) {

@@ -66,7 +66,8 @@ extension Command {
         switch failure {
         case .notBelieved: "relay not trusted"
         case .notAdmitted: "relay refuses"
-        case .outOfReach: "relay unreachable"
+        case .full: "relay full"
+        case .otherScheme, .noSuchName, .noRelay, .outOfReach: "relay unreachable"
         }
     }
 

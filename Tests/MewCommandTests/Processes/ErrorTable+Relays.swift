@@ -54,8 +54,8 @@ extension ErrorTable {
                     + "--relay-token TEXT, or ask whoever runs it to let you in."),
             .init(
                 "a relay that does not run", .unreachable,
-                "could not reach {name}: {relay}: {problem}: connection refused. Check that the relay and 'mew daemon' run, "
-                    + "or name another relay with --relay URL."),
+                "could not reach {name}: {relay}: {problem}: connection refused. Check that the relay runs and no firewall is "
+                    + "in the way, or name another relay with --relay URL."),
             .init(
                 "a token, and a relay that only the payload names", .badInput,
                 "the token is not shown to a relay that only the payload names. If it is for that relay, add --relay {relay}."
