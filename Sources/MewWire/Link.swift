@@ -167,6 +167,8 @@ public enum DialError: Error, Hashable, Sendable {
         case notAdmitted
         /// Its certificate is not believed here.
         case notBelieved
+        /// It wants a proof of our node key that it could pass on, which only relays get that this device itself names.
+        case namedByOthers
         /// One end speaks TLS and the other does not, or not the same.
         case otherScheme
         /// Its name has no address.
@@ -177,22 +179,6 @@ public enum DialError: Error, Hashable, Sendable {
         case full
         /// It cannot be reached, or does not answer.
         case outOfReach
-
-        /// What may help; half a sentence.
-        public var advice: String {
-            switch self {
-            case .notAdmitted: "give the relay's token with --relay-token TEXT, or ask whoever runs it to let you in"
-            case .notBelieved:
-                "check the relay's URL, or name the authority of its certificate with --relay-trust FILE"
-            case .otherScheme:
-                "check the relay's URL: https:// is for relays with a certificate, http:// for those without"
-            case .noSuchName: "check the name in the relay's URL"
-            case .noRelay: "check the relay's URL and the key behind its #, or ask whoever runs the relay"
-            case .full: "try again later, or name another relay with --relay URL"
-            case .outOfReach:
-                "check that the relay runs and no firewall is in the way, or name another relay with --relay URL"
-            }
-        }
     }
 
     /// No address and no relay is known.

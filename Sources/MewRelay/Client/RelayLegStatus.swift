@@ -44,6 +44,8 @@ enum LegEnd: Error, Equatable {
     case denied(String)
     /// The relay broke the protocol.
     case violation(String)
+    /// It asks for a proof of our node key that it could pass on.
+    case wantsWeakProof
     /// No pong in time.
     case silent
     /// It ended the connection, as far as one can tell in order.
@@ -58,6 +60,9 @@ enum LegEnd: Error, Equatable {
         case .crowded(let crowding): "the relay \(crowding.words)"
         case .denied(let reason): "the relay does not admit us: \(reason.printable(limit: 120))"
         case .violation(let reason): reason
+        case .wantsWeakProof:
+            "the relay wants a proof of our node key that it could show to others as well; it is one that this device "
+                + "did not name itself"
         case .silent: "the relay does not answer"
         case .ended: "the relay ended the connection"
         case .networkChanged: "the network has changed"
@@ -82,19 +87,9 @@ extension LegEnd {
         case .stream(.lookup): .noSuchName
         case .denied: .notAdmitted
         case .crowded: .full
+        case .wantsWeakProof: .namedByOthers
         case .refused, .violation: .noRelay
         case .stream, .silent, .ended, .networkChanged: .outOfReach
-        }
-    }
-
-    /// What the person who named the relay can do; half a sentence, nil when time alone helps.
-    ///
-    /// - Parameter delay: until it is tried again.
-    func advice(again delay: Duration) -> String? {
-        switch self {
-        case .stream, .refused, .denied, .violation, .silent: failure.advice
-        case .crowded: "it is tried again in \(max(1, Int((delay.milliseconds / 1_000).rounded(.up)))) s"
-        case .ended, .networkChanged: nil
         }
     }
 }

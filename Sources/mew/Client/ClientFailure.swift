@@ -8,14 +8,10 @@ extension CommandFailure {
     ///   - relays: how they were used.
     init(_ error: ClientError, doing: String, daemon: String, relays: RelayUse? = nil) {
         let hint =
-            error.relay.map { relays?.hint($0) ?? Self.hint($0.failure) }
+            error.relay.map { relays?.hint($0) ?? $0.failure.hint }
             ?? (error.isLocal ? Self.localHint(error.code) : Self.hint(error.code, daemon))
         self.init(
             error.code, "could not \(doing): \(error.message)", hint: hint, relayFailure: error.relay?.failure)
-    }
-
-    private static func hint(_ failure: DialError.RelayFailure) -> String {
-        failure.advice.prefix(1).uppercased() + failure.advice.dropFirst() + "."
     }
 
     init(_ error: ClientStoreError, doing: String) {

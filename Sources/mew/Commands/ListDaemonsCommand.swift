@@ -66,6 +66,7 @@ extension Command {
         switch failure {
         case .notBelieved: "relay not trusted"
         case .notAdmitted: "relay refuses"
+        case .namedByOthers: "relay not named"
         case .full: "relay full"
         case .otherScheme, .noSuchName, .noRelay, .outOfReach: "relay unreachable"
         }
