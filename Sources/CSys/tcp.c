@@ -115,3 +115,7 @@ int csys_resolve(const char *host, uint16_t port, csys_address *out, int room) {
 }
 
 const char *csys_resolve_reason(int code) { return gai_strerror(code); }
+
+bool csys_resolve_says_none(int code) {
+    return code == EAI_NONAME || code == EAI_NODATA || code == EAI_ADDRFAMILY;
+}

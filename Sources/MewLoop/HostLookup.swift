@@ -7,13 +7,21 @@ internal import Synchronization
 ///
 /// The threads end when nobody asks; there is nothing to stop.
 package final class HostLookup: Sendable {
-    /// The system found nothing, and says why.
+    /// There are no addresses, and why.
     package struct Failure: Error, Hashable, CustomStringConvertible {
+        package enum Cause: Hashable, Sendable {
+            /// The answer is that the name has none.
+            case noAddress
+            /// There is no answer: no network, no name server, or nobody could ask.
+            case noAnswer
+        }
+
+        package let cause: Cause
         package let host: String
         package let reason: String
 
-        package init(host: String, reason: String) {
-            (self.host, self.reason) = (host, reason)
+        package init(_ cause: Cause, host: String, reason: String) {
+            (self.cause, self.host, self.reason) = (cause, host, reason)
         }
 
         package var description: String { "no address for \(host.printable(limit: 64)): \(reason)" }
@@ -59,7 +67,7 @@ package final class HostLookup: Sendable {
     /// A cancelled task has its answer at once; the resolver cannot be interrupted, and what it finds is thrown away.
     package func addresses(of host: String, port: UInt16) async throws(Failure) -> [SocketAddress] {
         if let address = Self.literal(host, port: port) { return [address] }
-        guard !host.utf8.contains(0) else { throw Failure(host: host, reason: "not a host name") }
+        guard !host.utf8.contains(0) else { throw Failure(.noAddress, host: host, reason: "not a host name") }
         return try await answer(host, port).get()
     }
 
@@ -102,14 +110,16 @@ package final class HostLookup: Sendable {
         }
         switch entrance {
         case .waits: break
-        case .isFull: asker.resume(returning: .failure(.init(host: question.host, reason: "too many look-ups at once")))
+        case .isFull:
+            asker.resume(
+                returning: .failure(.init(.noAnswer, host: question.host, reason: "too many look-ups at once")))
         case .needsThread: startThread(for: question)
         }
     }
 
     private func abandon(_ number: UInt64, _ host: String) {
         state.withLock { $0.waiting.removeAll { $0.number == number } }
-        tell(number, .failure(Failure(host: host, reason: "cancelled")))
+        tell(number, .failure(Failure(.noAnswer, host: host, reason: "cancelled")))
     }
 
     private func tell(_ number: UInt64, _ answer: Answer) {
@@ -128,7 +138,8 @@ package final class HostLookup: Sendable {
             state.threads -= 1
             state.waiting.removeAll { $0.number == question.number }
         }
-        tell(question.number, .failure(Failure(host: question.host, reason: "no thread for the look-up")))
+        tell(
+            question.number, .failure(Failure(.noAnswer, host: question.host, reason: "no thread for the look-up")))
     }
 
     private func work() {
@@ -149,11 +160,18 @@ package final class HostLookup: Sendable {
     package static let system: Resolver = { host, port in
         var found = [csys_address](repeating: csys_address(), count: maxAddresses)
         let count = csys_resolve(host, port, &found, Int32(maxAddresses))
-        guard count >= 0 else {
-            let reason = csys_resolve_reason(count).map { String(cString: $0) } ?? "error \(count)"
-            return .failure(Failure(host: host, reason: reason.prefix(1).lowercased() + reason.dropFirst()))
-        }
-        guard count > 0 else { return .failure(Failure(host: host, reason: "it has no IP address")) }
+        guard count >= 0 else { return .failure(Failure(code: count, host: host)) }
+        guard count > 0 else { return .failure(Failure(.noAddress, host: host, reason: "it has no IP address")) }
         return .success(found.prefix(Int(count)).map { SocketAddress($0) })
+    }
+}
+
+extension HostLookup.Failure {
+    /// - Parameter code: of `csys_resolve`.
+    init(code: Int32, host: String) {
+        let reason = csys_resolve_reason(code).map { String(cString: $0) } ?? "error \(code)"
+        self.init(
+            csys_resolve_says_none(code) ? .noAddress : .noAnswer, host: host,
+            reason: reason.prefix(1).lowercased() + reason.dropFirst())
     }
 }

@@ -169,7 +169,7 @@ public enum DialError: Error, Hashable, Sendable {
         case notBelieved
         /// It wants a proof of our node key that it could pass on, which only relays get that this device itself names.
         case namedByOthers
-        /// One end speaks TLS and the other does not, or not the same.
+        /// We speak TLS there and it does not.
         case otherScheme
         /// Its name has no address.
         case noSuchName

@@ -1,6 +1,6 @@
 import Glibc
 import MewBase
-import MewLoop
+@testable import MewLoop
 import Synchronization
 import Testing
 
@@ -8,12 +8,26 @@ import Testing
 struct HostLookupTests {
     @Test("an address needs no resolver")
     func literals() async throws {
-        let lookup = HostLookup { host, _ in .failure(.init(host: host, reason: "asked")) }
+        let lookup = HostLookup { host, _ in .failure(.init(.noAddress, host: host, reason: "asked")) }
         #expect(try await lookup.addresses(of: "192.0.2.1", port: 7) == [SocketAddress(ipv4: 0xc000_0201, port: 7)])
         #expect(try await lookup.addresses(of: "[2001:db8::1]", port: 7).count == 1)
         #expect(try await lookup.addresses(of: "2001:db8::1", port: 7).count == 1)
-        await #expect(throws: HostLookup.Failure(host: "a.test", reason: "asked")) {
+        await #expect(throws: HostLookup.Failure(.noAddress, host: "a.test", reason: "asked")) {
             try await lookup.addresses(of: "a.test", port: 7)
+        }
+    }
+
+    @Test("that a name has no address is told apart from that nobody could be asked, whatever the system's words")
+    func causes() async {
+        // netdb.h: EAI_NODATA and EAI_ADDRFAMILY are extensions that Swift does not see.
+        for code in [EAI_NONAME, -5, -9] {
+            #expect(HostLookup.Failure(code: code, host: "a.test").cause == .noAddress)
+        }
+        for code in [EAI_AGAIN, EAI_FAIL, EAI_MEMORY, EAI_SYSTEM] {
+            #expect(HostLookup.Failure(code: code, host: "a.test").cause == .noAnswer)
+        }
+        await #expect(throws: HostLookup.Failure(.noAddress, host: "a\0b", reason: "not a host name")) {
+            try await HostLookup().addresses(of: "a\0b", port: 1)
         }
     }
 

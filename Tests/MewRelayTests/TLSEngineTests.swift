@@ -41,8 +41,38 @@ private final class EnginePair {
     }
 }
 
+extension TLSEngine {
+    fileprivate func take(_ bytes: [UInt8]) throws(TLSFailure) {
+        let result = bytes.withUnsafeBytes { bytes in Result { () throws(TLSFailure) in try receive(bytes) { _ in } } }
+        try result.get()
+    }
+}
+
 @Suite("TLS without sockets")
 struct TLSEngineTests {
+    @Test("what answers without TLS is told apart from TLS that is broken", arguments: [1, 4096])
+    func notSpoken(pieceBytes: Int) throws {
+        let answers: [([UInt8], TLSFailure?)] = [
+            (Array("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n".utf8), .notSpoken),
+            (Array("SSH-2.0-OpenSSH_9.6\r\n".utf8), .notSpoken),
+            ([22, 3, 3, 0, 4, 255, 0, 0, 0], nil),
+        ]
+        for (answer, expected) in answers {
+            let pair = try EnginePair(TestCertificate(for: "relay.test"), host: "relay.test")
+            try pair.client.start()
+            var failure: TLSFailure?
+            for start in stride(from: 0, to: answer.count, by: pieceBytes) where failure == nil {
+                do throws(TLSFailure) {
+                    try pair.client.take(Array(answer[start..<min(answer.count, start + pieceBytes)]))
+                } catch {
+                    failure = error
+                }
+            }
+            let found = try #require(failure)
+            if let expected { #expect(found == expected) } else { #expect(found.description.hasPrefix("TLS broke")) }
+        }
+    }
+
     @Test(
         "both sides shake hands, export the same keying material, and read what the other wrote", arguments: [1, 4096])
     func exchange(pieceBytes: Int) throws {

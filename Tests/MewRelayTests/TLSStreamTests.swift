@@ -139,6 +139,20 @@ struct TLSStreamTests {
         }
     }
 
+    @Test("what breaks TLS right behind the handshake is the reason why there is no connection")
+    func brokenAtOnce() async throws {
+        try await Self.with(trusting: { $0 }) { far, connect in
+            async let connected = connect()
+            let hello = try #require(try await far.socket.read(maxBytes: 1 << 16))
+            try hello.withUnsafeBytes { try far.engine.receive($0) { _ in } }
+            try await far.socket.write(far.engine.takeOutput() + Self.broken)
+            guard case .failure(.tls(.broken)) = await connected else {
+                Issue.record("not what broke it")
+                return
+            }
+        }
+    }
+
     @Test("whoever closes says goodbye: nothing was cut off")
     func goodbye() async throws {
         try await Self.with(trusting: { $0 }) { far, connect in

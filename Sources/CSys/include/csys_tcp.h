@@ -1,6 +1,7 @@
 #ifndef CSYS_TCP_H
 #define CSYS_TCP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,5 +53,7 @@ void csys_tcp_abort_on_close(int fd);
 /// order they should be tried, or minus a code for `csys_resolve_reason`.
 int csys_resolve(const char *host, uint16_t port, csys_address *out, int room);
 const char *csys_resolve_reason(int code);
+/// The code means that the name has no address, and not that nobody could be asked.
+bool csys_resolve_says_none(int code);
 
 #endif

@@ -1,4 +1,5 @@
 package import MewBase
+internal import MewLoop
 package import MewWire
 
 /// What is known about a leg right now.
@@ -83,8 +84,8 @@ extension LegEnd {
     var failure: DialError.RelayFailure {
         switch self {
         case .stream(.tls(.certificate)): .notBelieved
-        case .stream(.tls): .otherScheme
-        case .stream(.lookup): .noSuchName
+        case .stream(.tls(.notSpoken)): .otherScheme
+        case .stream(.lookup(let failure)): failure.cause == .noAddress ? .noSuchName : .outOfReach
         case .denied: .notAdmitted
         case .crowded: .full
         case .wantsWeakProof: .namedByOthers

@@ -29,7 +29,7 @@ package enum StreamFailure: Error, Hashable, Sendable, CustomStringConvertible {
     case cancelled
     /// Nothing came about within the time the caller gave.
     case timedOut
-    /// The name has no address.
+    /// No addresses could be had for the name.
     case lookup(HostLookup.Failure)
     case system(SystemError)
     case tls(TLSFailure)

@@ -12,6 +12,8 @@ package actor TLSStream: TCPStream {
     private let sealed = SealedInput()
     /// Why nothing more can be read: told after what came before it, and again to whoever reads once more.
     private var failure: StreamFailure?
+    /// Why the peer was not told what reading made us say. It may have said why it goes before that.
+    private var unsaid: StreamFailure?
     private var isFlushing = false
     /// Who waits until what another has begun to write is written.
     private var flushers: [CheckedContinuation<Void, Never>] = []
@@ -52,6 +54,7 @@ package actor TLSStream: TCPStream {
             while !engine.isEstablished {
                 guard try await fill() else { throw .tls(.broken("the connection ended during the handshake")) }
             }
+            if let failure = failure ?? unsaid { throw failure }
         } catch .tls(let failure) {
             throw failure
         } catch {
@@ -91,10 +94,16 @@ package actor TLSStream: TCPStream {
         } catch {
             throw StreamFailure(error)
         }
-        guard let block else { return false }
+        guard let block else { return try end() }
         decrypt(block)
         await flushReply()
         return true
+    }
+
+    /// False: nothing more comes.
+    private func end() throws(StreamFailure) -> Bool {
+        if let unsaid { throw unsaid }
+        return false
     }
 
     package func read(into input: any StreamInput) async throws(StreamFailure) -> Bool {
@@ -119,11 +128,13 @@ package actor TLSStream: TCPStream {
     private func fillSealed() async throws(StreamFailure) -> Bool {
         if let failure { throw failure }
         if engine.isEnded { return false }
+        let isThere: Bool
         do throws(StreamError) {
-            return try await socket.read(into: sealed)
+            isThere = try await socket.read(into: sealed)
         } catch {
             throw StreamFailure(error)
         }
+        return isThere ? true : try end()
     }
 
     private func decrypt(_ block: [UInt8]) {
@@ -174,8 +185,8 @@ package actor TLSStream: TCPStream {
         do throws(StreamFailure) {
             try await flush()
         } catch {
-            // An alert tells the peer why. When it cannot be sent, ours is still the better reason.
-            failure = failure ?? error
+            // When an alert cannot be sent, what it tells is still the better reason; and so is what the peer says.
+            unsaid = unsaid ?? error
         }
     }
 

@@ -23,7 +23,11 @@ package final class TLSEngine {
     private var input = UnsafeRawBufferPointer(start: nil, count: 0)
     private var output: [UInt8] = []
     private var saidGoodbye = false
+    /// What the peer has sent begins with it: the type of a record, if it is one.
+    private var firstByte: UInt8?
 
+    /// RFC 8446 §5.1: change_cipher_spec, alert, handshake, application_data.
+    private static let recordTypes: ClosedRange<UInt8> = 20...23
     /// RFC 8446 §5.1: a record holds at most 2^14 bytes of plaintext.
     private static let recordBytes = 1 << 14
 
@@ -125,6 +129,7 @@ package final class TLSEngine {
         _ ciphertext: UnsafeRawBufferPointer, _ deliver: (UnsafeRawBufferPointer) -> Void
     ) throws(TLSFailure) {
         if case .failed(let failure) = state { throw failure }
+        firstByte = firstByte ?? ciphertext.first
         input = ciphertext
         defer { input = UnsafeRawBufferPointer(start: nil, count: 0) }
         if case .handshaking = state { try shakeHands() }
@@ -179,6 +184,7 @@ package final class TLSEngine {
             let name = gnutls_alert_get_name(gnutls_alert_get(session))
             return .alert(name.map { String(cString: $0) } ?? "an unknown alert")
         default:
+            if let firstByte, !Self.recordTypes.contains(firstByte) { return .notSpoken }
             gnutls_alert_send_appropriate(session, status)
             return .broken(TLSFailure.words(status))
         }

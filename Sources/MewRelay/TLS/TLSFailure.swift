@@ -8,6 +8,8 @@ package enum TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
     case identity(String, hint: String)
     /// The peer ended the handshake or the connection with an alert.
     case alert(String)
+    /// The peer does not speak TLS at all.
+    case notSpoken
     /// The peer's bytes break the protocol, or the connection ended inside of it.
     case broken(String)
     /// The library refused something that does not depend on the peer: no memory, no trust store.
@@ -18,6 +20,7 @@ package enum TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
         case .certificate(let reason): "the certificate is not trusted: \(reason)"
         case .identity(let reason, _): reason
         case .alert(let reason): "the other side ended TLS: \(reason)"
+        case .notSpoken: "what answers there does not speak TLS"
         case .broken(let reason): "TLS broke: \(reason)"
         case .library(let reason): "TLS library: \(reason)"
         }
