@@ -26,6 +26,9 @@ package final class Node: Dialer, LinkListener, Sendable {
         package var relays: [RelayURL] = []
         /// Where nodes are looked for whose own relays are not known, or do not answer.
         package var knownRelays: [RelayURL] = []
+        /// Those of `knownRelays`, and others, that whoever runs this node named: on the command line, in a file of its own, or
+        /// earlier. No peer's word is enough for a place here: these relays get a proof of the node key that they could pass on.
+        package var namedRelays: [RelayURL] = []
         /// Numbers the signed records that tell where this node is, each larger than all before, those of earlier processes
         /// included. Without it nothing is published.
         package var nextRecordTimestamp: (@Sendable () async -> UInt64)?

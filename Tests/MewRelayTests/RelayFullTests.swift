@@ -47,15 +47,19 @@ struct RelayFullTests {
                 try world.run(on: machine) { await leg.start() }
                 try world.run(for: .milliseconds(1))
                 let told = try world.run(on: machine) { await leg.status }
+                try world.run(for: .milliseconds(800))
+                let late = try world.run(on: machine) { await leg.status }
                 try world.run(for: .seconds(20))
                 let waits = zip(connector.tried, connector.tried.dropFirst()).map { $0.duration(to: $1) }
                 try #require(waits.count >= 3, "\(waits)")
                 #expect(waits[0] >= .milliseconds(960) && waits[0] <= .milliseconds(1_600))
                 #expect(waits[1] >= .milliseconds(1_920) && waits[2] >= .milliseconds(3_840))
                 #expect(told.problem == words && told.lastFailure == .full)
-                #expect(told.advice == "it is tried again in \(waits[0] <= .seconds(1) ? 1 : 2) s")
+                let advice = "it is tried again in \(waits[0] <= .seconds(1) ? 1 : 2) s"
+                #expect(told.advice == advice)
+                #expect(late.advice == "it is tried again in 1 s")
                 let lines = log["relay_lost"].map(\.message)
-                #expect(lines == ["the relay http://relay.test/: \(words); \(told.advice ?? "")"])
+                #expect(lines == ["the relay http://relay.test/: \(words); \(advice)"])
                 try world.run(on: machine) { await leg.close() }
             }
         }
@@ -70,7 +74,8 @@ struct RelayFullTests {
             }
         }
         #expect(LegEnd.refused("x").advice(again: .zero)?.hasPrefix("check the relay's URL and the key") == true)
-        #expect(LegEnd.crowded(.relay).advice(again: .zero) == "it is tried again in 1 s")
+        #expect(LegEnd.crowded(.relay).advice(again: .zero) == "it is tried again now")
+        #expect(LegEnd.crowded(.relay).advice(again: .nanoseconds(1)) == "it is tried again in 1 s")
         #expect(LegEnd.crowded(.relay).advice(again: .seconds(16)) == "it is tried again in 16 s")
         #expect(LegEnd.crowded(.relay).advice(again: .milliseconds(16_001)) == "it is tried again in 17 s")
         #expect(LegEnd.ended.advice(again: .zero) == nil)

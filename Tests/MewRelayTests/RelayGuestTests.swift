@@ -13,11 +13,12 @@ struct RelayGuestTests {
     /// A leg under the throw-away key 10 + `number`, of the node with key `node`.
     private static func leg(
         _ connector: any RelayConnector, _ url: RelayURL, _ loop: EventLoop, number: UInt8, of node: UInt8,
-        offersAccount: Bool = false
+        offersAccount: Bool = false, isNamed: Bool = false
     ) async throws -> RelayLeg {
         var settings = RelayLeg.Settings(url: url, secret: try key(10 + number))
         settings.account = try key(node)
         settings.showsAccount = offersAccount
+        settings.isNamedByOwner = isNamed
         let leg = RelayLeg(settings, connector: connector, loop: loop, entropy: SystemEntropy())
         await leg.start()
         return leg
@@ -173,7 +174,8 @@ struct RelayGuestTests {
             let proxy = try TLSEndingProxy(certificate, before: stage)
             func leg(_ number: UInt8, _ node: UInt8) async throws -> RelayLeg {
                 try await Self.leg(
-                    proxy, proxy.url, stage.loop, number: number, of: node, offersAccount: offersAccount)
+                    proxy, proxy.url, stage.loop, number: number, of: node, offersAccount: offersAccount,
+                    isNamed: true)
             }
             let (guest, stranger) = (try await leg(1, 1), try await leg(2, 2))
             #expect(await Self.problem(guest) == nil)
@@ -184,7 +186,24 @@ struct RelayGuestTests {
         }
     }
 
-    @Test("where the relay has TLS and the guest's end has none, the guest says so")
+    @Test(
+        "over TLS a relay that only a peer has named gets no proof that it could pass on, asked or by the guest's own offer",
+        arguments: [false, true])
+    func namedByOthers(offersAccount: Bool) async throws {
+        let certificate = try TestCertificate(for: "127.0.0.1")
+        try await RelayStage.run({ $0.rules.allowed = [try key(1).node] }) { stage in
+            let proxy = try TLSEndingProxy(certificate, before: stage)
+            let guest = try await Self.leg(
+                proxy, proxy.url, stage.loop, number: 1, of: 1, offersAccount: offersAccount)
+            let problem = await Self.problem(guest)
+            #expect(problem?.hasPrefix("the relay wants a proof of our node key that it could") == true)
+            #expect(await guest.status.lastFailure == .namedByOthers)
+            #expect(stage.log["client_joined"].isEmpty)
+            await guest.close()
+        }
+    }
+
+    @Test("where the relay has TLS and the guest's end has none, it is refused, and the operator hears of the proxy")
     func onlyTheRelayHasTLS() async throws {
         try await RelayStage.run(
             certificate: TestCertificate(for: "127.0.0.1"), { $0.rules.allowed = [] }
@@ -193,7 +212,8 @@ struct RelayGuestTests {
             let guest = try await Self.leg(
                 TLSBeginningProxy(stage: stage), url, stage.loop, number: 1, of: 1)
             let problem = await Self.problem(guest)
-            #expect(problem == "the relay wants a proof over TLS, and its URL is one without TLS")
+            #expect(problem == "the relay does not admit us: signature invalid")
+            #expect(stage.log["client_refused"].first?.message.contains("a proxy on the way") == true)
             await guest.close()
         }
     }

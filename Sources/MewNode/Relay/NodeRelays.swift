@@ -45,6 +45,8 @@ actor NodeRelays {
     /// each other's place.
     private let visitor: SecretKey
     private let token: RelayCredential?
+    /// By whoever runs this node.
+    private let named: [RelayURL]
     let diagnostics: any DiagnosticSink
     /// Nil for a node that publishes nothing.
     let publisher: RecordPublisher?
@@ -85,6 +87,7 @@ actor NodeRelays {
         secret = configuration.secret
         visitor = SecretKey.generate(entropy: entropy)
         token = configuration.relayToken
+        named = configuration.relays + configuration.namedRelays
         diagnostics = configuration.diagnostics
         self.changes = changes
         let places = Array(configuration.relays.prefix(HomeChoice.maxCandidates))
@@ -161,6 +164,7 @@ actor NodeRelays {
         var settings = RelayLeg.Settings(url: url, secret: key, token: token?.text(for: url), diagnostics: diagnostics)
         settings.account = account
         settings.showsAccount = strict.contains(url)
+        settings.isNamedByOwner = named.contains { $0.isSamePlace(as: url) }
         let leg = RelayLeg(settings, connector: connector, loop: loop, entropy: entropy)
         let carrier = await endpoint.attach(RelayCarrier(leg))
         names[carrier] = url

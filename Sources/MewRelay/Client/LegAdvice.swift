@@ -9,7 +9,9 @@ extension LegEnd {
     /// - Parameter delay: until it is tried again.
     func advice(again delay: Duration) -> String? {
         switch self {
-        case .crowded: "it is tried again in \(max(1, Int((delay.milliseconds / 1_000).rounded(.up)))) s"
+        case .crowded:
+            delay == .zero
+                ? "it is tried again now" : "it is tried again in \(Int((delay.milliseconds / 1_000).rounded(.up))) s"
         case .stream, .refused, .denied, .violation, .wantsWeakProof, .silent: Self.advice(failure)
         case .ended, .networkChanged: nil
         }

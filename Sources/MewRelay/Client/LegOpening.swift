@@ -90,16 +90,20 @@ struct LegOpening: Sendable {
         return RelayClientHandshake(secret: settings.secret, account: .init(account, binding: binding))
     }
 
-    /// What was asked, whatever our own end of the connection has: a proxy may end TLS on the way.
+    /// What was asked, as far as our own end can tell. Without TLS nothing else can be proved: a relay behind a proxy that begins
+    /// TLS finds that it proves nothing, and logs why.
     private func binding(answering question: RelayNodeProof.Question) async throws(LegEnd) -> RelayNodeProof.Binding {
+        guard settings.url.isSecure else { return .plain }
         switch question {
-        case .plain: return .plain
+        case .plain:
+            // A proxy may end TLS on the way. But any relay may ask so, and pass the answer on to one that is without TLS: only one
+            // that our own side trusts gets it.
+            guard settings.isNamedByOwner else { throw .wantsWeakProof }
+            return .plain
         case .keyingMaterial:
             let material = await stream.exportKeyingMaterial(
                 label: RelayNodeProof.exporterLabel, context: [], byteCount: RelayNodeProof.exporterByteCount)
-            guard let material else {
-                throw .refused("the relay wants a proof over TLS, and its URL is one without TLS")
-            }
+            guard let material else { throw .stream(.tls(.library("cannot export keying material"))) }
             return .keyingMaterial(material)
         }
     }

@@ -19,6 +19,8 @@ package actor RelayLeg {
         package var account: SecretKey?
         /// The relay is known to refuse strangers.
         package var showsAccount = false
+        /// Whoever runs this node named the relay, and no peer.
+        package var isNamedByOwner = false
         /// For relays that want one.
         package var token: String?
         package var diagnostics: any DiagnosticSink
@@ -43,8 +45,6 @@ package actor RelayLeg {
     var problem: String?
     /// Why the last connection or try ended.
     private var lastEnd: LegEnd?
-    /// What would help.
-    private var advice: String?
     private var warnings = RepeatedWarning()
     /// Takes the present complaint of the relay back.
     var problemTimer: LoopTimer?
@@ -122,8 +122,8 @@ package actor RelayLeg {
     private func ended(_ end: LegEnd) async {
         let lived = firstPong.map { $0.duration(to: loop.now) }
         let delay = delay(after: end, lived: lived)
-        (lastEnd, advice) = (end, end.advice(again: delay))
-        warn(end, wasUp: framing != nil)
+        lastEnd = end
+        warn(end, again: delay, wasUp: framing != nil)
         (firstPong, pings, isSuperseded) = (nil, nil, false)
         endDoubt()
         set(problem: end.words)
@@ -153,16 +153,25 @@ package actor RelayLeg {
     package var status: RelayLegStatus {
         RelayLegStatus(
             phase: phase, roundTrip: pings?.roundTrip, measured: pings?.measured, problem: problem,
-            advice: framing == nil ? advice : nil, lastFailure: lastEnd?.failure, isSuperseded: isSuperseded)
+            advice: advice, lastFailure: lastEnd?.failure, isSuperseded: isSuperseded)
+    }
+
+    /// Nothing while there is a connection.
+    private var advice: String? {
+        switch phase {
+        case .connected, .closed: nil
+        case .connecting: lastEnd?.advice(again: .zero)
+        case .waiting(let until): lastEnd?.advice(again: max(.zero, loop.now.duration(to: until)))
+        }
     }
 
     /// Each reason once, not each try. A guest who is refused shows the node's key next: nothing is wrong yet.
-    private func warn(_ end: LegEnd, wasUp: Bool) {
+    private func warn(_ end: LegEnd, again delay: Duration, wasUp: Bool) {
         if case .denied = end, settings.account != nil, !showsAccount { return }
         let isNew = end != .networkChanged && warnings.isDue(end.words, now: loop.now)
         report(
             isNew ? .warning : wasUp ? .info : .debug, "relay_lost",
-            "the relay \(url): \(end.words); \(advice ?? "it is tried again")")
+            "the relay \(url): \(end.words); \(end.advice(again: delay) ?? "it is tried again")")
     }
 
     /// The relay serves this node, and would not have served a stranger.

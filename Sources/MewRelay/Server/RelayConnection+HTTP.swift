@@ -33,7 +33,9 @@ extension RelayConnection {
         case .accepted(var upgrade):
             proveKey(&upgrade)
             isGuest = upgrade.isGuest
-            let binding = accountBinding
+            guard let binding = accountBinding else {
+                return respond(HTTPResponse(500), [], .violation("TLS exports no keying material for it"))
+            }
             if upgrade.offersAccount || isGuest && hub.rules.concernNodes { upgrade.askForAccount(binding.question) }
             version = upgrade.version
             token = upgrade.token
@@ -49,11 +51,13 @@ extension RelayConnection {
         }
     }
 
-    /// What a proof of an account has to be for.
-    private var accountBinding: RelayNodeProof.Binding {
-        let material = tls?.exportKeyingMaterial(
+    /// What a proof of an account has to be for; nil when TLS does not say which connection this is: without that it would be for
+    /// any.
+    private var accountBinding: RelayNodeProof.Binding? {
+        guard let tls else { return .plain }
+        let material = tls.exportKeyingMaterial(
             label: RelayNodeProof.exporterLabel, context: [], byteCount: RelayNodeProof.exporterByteCount)
-        return material.map { .keyingMaterial($0) } ?? .plain
+        return material.map { .keyingMaterial($0) }
     }
 
     private func proveKey(_ upgrade: inout RelayUpgrade) {

@@ -3,6 +3,7 @@ import MewClient
 import MewIdentity
 import MewLoop
 import MewNode
+import MewRelay
 import MewWire
 
 /// What a command needs to talk to daemons: the registry, a dialler under the node's key, and the client core on top.
@@ -27,8 +28,10 @@ struct ClientCommand: Sendable {
         let trust = try use.loadTrust()
         // One that is not known by its routes is likely to be at the relay of another.
         let knownRelays = use.relays + daemons.flatMap(\.relays).compactMap { try? RelayURL($0) }
+        let named = use.relays + daemons.flatMap(\.relayAccess).compactMap { try? RelayURL($0.relay) }
         let options = DialerOptions(
-            key: try context.key(), knownRelays: knownRelays, relayToken: use.credential, relayTrust: trust)
+            key: try context.key(), knownRelays: knownRelays, namedRelays: named, relayToken: use.credential,
+            relayTrust: trust)
         let dialer = try await context.runtime.makeDialer(options, context.runtime)
         let environment = ClientEnvironment(
             dialer: dialer, clock: LoopClock(context.runtime.loop), wallClock: { .now }, entropy: SystemEntropy(),

@@ -10,6 +10,8 @@ struct DialerOptions: Sendable {
     let key: SecretKey
     /// Where nodes are looked for whose own relays are not known, or do not answer.
     var knownRelays: [RelayURL] = []
+    /// Those that this device's owner named, and no peer.
+    var namedRelays: [RelayURL] = []
     /// Shown to the relays it is for.
     var relayToken = RelayCredential()
     /// By whom relays are believed.
@@ -21,6 +23,7 @@ struct DialerOptions: Sendable {
 func makeNodeDialer(options: DialerOptions, runtime: Runtime) async throws(CommandFailure) -> any Dialer {
     var configuration = Node.Configuration(secret: options.key, accepts: [])
     configuration.knownRelays = options.knownRelays
+    configuration.namedRelays = options.namedRelays
     configuration.relayToken = options.relayToken
     do throws(NodeError) {
         let node = try await Node.start(
