@@ -67,12 +67,8 @@ struct RelayLegHostileTests {
     }
 
     private static func corpus() throws -> [[UInt8]] {
-        let upgrade = LegUpgrade(entropy: RelayPieces.ConstantEntropy())
-        let request = upgrade.request(to: try RelayURL("http://relay.test/"), token: nil, proof: nil)
-        guard case .accepted(let taken) = RelayUpgrade.read(request) else { preconditionFailure("our own request") }
         func said(_ frame: RelayFrame) -> [UInt8] { RelayPieces.webSocket(0x82, frame.encoded, mask: nil) }
-        let head = taken.response.encoded
-        let opening = head + said(.serverChallenge(RelayPieces.challenge)) + said(.serverConfirmsAuth)
+        let (head, opening) = (try RelayPieces.upgraded(), try RelayPieces.admission())
         let frames = RelayPieces.relayFrames(from: RelayPieces.witnessKey.node).map(said)
         let others = [
             RelayPieces.webSocket(0x89, [1, 2], mask: nil), RelayPieces.webSocket(0x88, [0x03, 0xe8], mask: nil),

@@ -1,5 +1,6 @@
 import MewLoop
 import MewRelay
+import MewTestSupport
 import Testing
 
 @Suite("Streams and the loop they share", .timeLimit(.minutes(1)))
@@ -8,21 +9,22 @@ struct StreamTurnTests {
     ///
     /// `@unchecked Sendable`: touched on the loop of its stream only.
     private final class Pieces: StreamInput, @unchecked Sendable {
-        private(set) var reads = 0
         var onFirst: (() -> Void)?
         private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 10, alignment: 1)
 
         deinit { memory.deallocate() }
 
         func fill(_ read: (UnsafeMutableRawBufferPointer) -> Int) {
-            if read(memory) > 0 { reads += 1 }
-            if reads == 1 { onFirst?() }
+            guard read(memory) > 0 else { return }
+            onFirst?()
+            onFirst = nil
         }
     }
 
     private actor Reader {
         nonisolated let unownedExecutor: UnownedSerialExecutor
         private let loop: EventLoop
+        private var reads = 0
         private var readsBefore: Int?
 
         init(_ loop: EventLoop) {
@@ -34,10 +36,10 @@ struct StreamTurnTests {
         func run(_ stream: any TCPStream) async throws -> (all: Int, before: Int?) {
             let pieces = Pieces()
             pieces.onFirst = { [loop] in
-                _ = loop.schedule(at: loop.now) { self.assumeIsolated { $0.readsBefore = pieces.reads } }
+                _ = loop.schedule(at: loop.now) { self.assumeIsolated { $0.readsBefore = $0.reads } }
             }
-            while try await stream.read(into: pieces) {}
-            return (pieces.reads, readsBefore)
+            while try await stream.read(into: pieces) { reads += 1 }
+            return (reads, readsBefore)
         }
     }
 
@@ -52,5 +54,37 @@ struct StreamTurnTests {
         #expect(reads.all == 5_000)
         #expect(reads.before.map { $0 <= 2 } == true, "\(String(describing: reads.before))")
         await near.close()
+    }
+
+    @Test("the same inside TLS, where one read takes many records")
+    func turnsInsideTLS() async throws {
+        let loop = try EventLoop(name: "test")
+        defer { loop.stop() }
+        let certificate = try TestCertificate(for: "relay.test")
+        let trust = try TLSTrust(authoritiesFile: certificate.certificateFile)
+        let identity = try TLSIdentity(certificateFile: certificate.certificateFile, keyFile: certificate.keyFile)
+        let (near, far) = try StreamSocket.pair(on: loop)
+        async let connected = TLSStream.connect(over: near, trust: trust, host: "relay.test", on: loop)
+        let engine = try await Self.serve(far, identity)
+        let stream = try await connected
+        // More than two reads take, and less than the socket holds.
+        try [UInt8](repeating: 1, count: 150_000).withUnsafeBytes { try engine.write($0) }
+        try await far.write(engine.takeOutput())
+        await far.close()
+        let reads = try await Reader(loop).run(stream)
+        #expect(reads.all > 2)
+        #expect(reads.before.map { $0 <= 2 } == true, "\(String(describing: reads.before))")
+        await stream.close()
+    }
+
+    /// Shakes hands as the other end.
+    private static func serve(_ socket: StreamSocket, _ identity: TLSIdentity) async throws -> TLSEngine {
+        let engine = try TLSEngine(server: identity)
+        while !engine.isEstablished {
+            let bytes = try #require(try await socket.read(maxBytes: 1 << 16))
+            try bytes.withUnsafeBytes { try engine.receive($0) { _ in } }
+            if engine.hasOutput { try await socket.write(engine.takeOutput()) }
+        }
+        return engine
     }
 }

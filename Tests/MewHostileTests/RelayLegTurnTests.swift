@@ -1,0 +1,84 @@
+import MewIdentity
+import MewLoop
+import MewWire
+import Testing
+
+@testable import MewRelay
+
+@Suite("A relay's client and the loop it shares", .timeLimit(.minutes(1)))
+struct RelayLegTurnTests {
+    /// Gives out what it has.
+    private struct Given: RelayConnector {
+        let stream: any TCPStream
+
+        func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream { stream }
+    }
+
+    /// Counts what a leg delivers, on its loop.
+    private actor Receiver {
+        nonisolated let unownedExecutor: UnownedSerialExecutor
+        private let loop: EventLoop
+        private var count = 0
+        private var countBefore: Int?
+        private var waiting: (count: Int, asker: CheckedContinuation<Void, Never>)?
+
+        init(_ loop: EventLoop) {
+            self.loop = loop
+            unownedExecutor = loop.asUnownedSerialExecutor()
+        }
+
+        /// How many of `all` packets came before a timer that was due at the first.
+        func run(_ leg: RelayLeg, all: Int) async -> Int? {
+            RelayCarrier(leg).onReceive = { _, _, _ in self.assumeIsolated { $0.received() } }
+            await leg.start()
+            if count < all { await withCheckedContinuation { waiting = (all, $0) } }
+            return countBefore
+        }
+
+        private func received() {
+            count += 1
+            if count == 1 {
+                _ = loop.schedule(at: loop.now) { self.assumeIsolated { $0.countBefore = $0.count } }
+            }
+            if let waiting, count == waiting.count { waiting.asker.resume() }
+        }
+    }
+
+    @Test("a relay that sends without end leaves the loop to others")
+    func endless() async throws {
+        let loop = try EventLoop(name: "test")
+        defer { loop.stop() }
+        let (near, far) = try StreamSocket.pair(on: loop)
+        let packet = RelayFrame.relayToClient(
+            RelayDatagrams(
+                peer: RelayPieces.witnessKey.node, contents: [UInt8](repeating: 1, count: 1_000)[...]))
+        let frame = RelayPieces.webSocket(0x82, packet.encoded, mask: nil)
+        // More than two reads take, and less than the socket holds.
+        try await far.write(try RelayPieces.admission() + (0..<150).flatMap { _ in frame })
+        let leg = RelayLeg(
+            .init(url: try RelayURL("http://relay.test/"), secret: RelayPieces.attackerKey),
+            connector: Given(stream: PlainStream(near)), loop: loop, entropy: RelayPieces.ConstantEntropy())
+        let before = await Receiver(loop).run(leg, all: 150)
+        #expect(before.map { $0 < 150 } == true, "\(String(describing: before))")
+        await leg.close()
+        await far.close()
+    }
+}
+
+extension RelayPieces {
+    /// The answer to the upgrade of a client with `ConstantEntropy`.
+    static func upgraded() throws -> [UInt8] {
+        let upgrade = LegUpgrade(entropy: ConstantEntropy())
+        let request = upgrade.request(to: try RelayURL("http://relay.test/"), token: nil, proof: nil)
+        guard case .accepted(let taken) = RelayUpgrade.read(request) else { preconditionFailure("our own request") }
+        return taken.response.encoded
+    }
+
+    /// All that a relay says to let that client in.
+    static func admission() throws -> [UInt8] {
+        try upgraded()
+            + [.serverChallenge(challenge), .serverConfirmsAuth].flatMap { (frame: RelayFrame) in
+                webSocket(0x82, frame.encoded, mask: nil)
+            }
+    }
+}
