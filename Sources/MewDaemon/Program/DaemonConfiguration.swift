@@ -1,6 +1,7 @@
 package import MewBase
 package import MewIdentity
 package import MewNode
+package import MewRelay
 package import MewWire
 
 /// What `mew daemon` was asked for.

@@ -12,41 +12,41 @@ package protocol RelayConnector: Sendable {
 /// Connects over TCP, and believes the certificates the system believes unless it is told others.
 package final class NetworkRelayConnector: RelayConnector {
     private let dialler: StreamDialler
-    private let trust: Mutex<TLSTrust?>
-    private let particular: [(relay: RelayURL, trust: TLSTrust)]
+    private let trust: RelayTrust
+    /// Read when the first relay needs it.
+    private let systemStore = Mutex<TLSTrust?>(nil)
 
-    /// - Parameters:
-    ///   - trust: whom to believe; nil for the system's store, which is read when the first relay needs it.
-    ///   - particular: relays that are believed by somebody else.
-    package init(
-        on loop: EventLoop, trust: TLSTrust? = nil, particular: [(relay: RelayURL, trust: TLSTrust)] = []
-    ) {
+    package init(on loop: EventLoop, _ trust: RelayTrust) {
         dialler = StreamDialler(on: loop)
-        self.trust = Mutex(trust)
-        self.particular = particular
+        self.trust = trust
+    }
+
+    /// - Parameter trust: by whom every relay is believed; nil for the system's store.
+    package convenience init(on loop: EventLoop, trust: TLSTrust? = nil) {
+        self.init(on: loop, RelayTrust(general: trust))
     }
 
     package func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream {
         // A name may end with the root's dot; certificates never do.
         let host = url.host.last == "." ? String(url.host.dropLast()) : url.host
-        return try await dialler.connect(host: host, port: url.port, tls: url.isSecure ? try trust(of: url) : nil)
+        return try await dialler.connect(host: host, port: url.port, tls: url.isSecure ? try authorities(of: url) : nil)
     }
 
-    private func trust(of url: RelayURL) throws(StreamFailure) -> TLSTrust {
-        if let own = particular.first(where: { $0.relay.isSamePlace(as: url) }) { return own.trust }
-        return try systemTrust()
-    }
-
-    private func systemTrust() throws(StreamFailure) -> TLSTrust {
+    private func authorities(of url: RelayURL) throws(StreamFailure) -> TLSTrust {
         do throws(TLSFailure) {
-            return try trust.withLock { (kept) throws(TLSFailure) in
-                if let kept { return kept }
-                let made = try TLSTrust()
-                kept = made
-                return made
-            }
+            if let belief = trust.own(of: url) ?? trust.general { return try belief.get() }
+            return try systemTrust()
         } catch {
             throw .tls(error)
+        }
+    }
+
+    private func systemTrust() throws(TLSFailure) -> TLSTrust {
+        try systemStore.withLock { (kept) throws(TLSFailure) in
+            if let kept { return kept }
+            let made = try TLSTrust()
+            kept = made
+            return made
         }
     }
 }

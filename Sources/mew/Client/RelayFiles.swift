@@ -7,25 +7,26 @@ import MewWire
 // The one part of relays' credentials that lives in files.
 
 extension RelayUse {
-    /// The authorities, as TLS takes them. Each file is read, and each text is taken apart, once.
+    /// The authorities, as TLS takes them. Each file is read, and each text is taken apart, once, and not at all where an earlier
+    /// rule decides. A file that cannot be used stops the command; a text that was remembered costs its relay only, which one can
+    /// then be told to give a new one for.
     func loadTrust() throws(CommandFailure) -> RelayTrust {
-        var loaded: [Authorities: TLSTrust] = [:]
-        func load(_ authorities: Authorities, of relay: RelayURL?) throws(CommandFailure) -> TLSTrust {
-            if let trust = loaded[authorities] { return trust }
-            let trust =
+        var loaded: [Authorities: RelayTrust.Belief] = [:]
+        func load(_ authorities: Authorities) throws(CommandFailure) -> RelayTrust.Belief {
+            if let belief = loaded[authorities] { return belief }
+            let belief: RelayTrust.Belief =
                 switch authorities {
-                case .file(let path): try Self.trust(path)
-                case .text(let pem): try Self.remembered(pem, of: relay)
+                case .file(let path): .success(try Self.trust(path))
+                case .text(let pem): Self.remembered(pem)
                 }
-            loaded[authorities] = trust
-            return trust
+            loaded[authorities] = belief
+            return belief
         }
         var result = RelayTrust()
         for rule in authorities {
-            let trust = try load(rule.value, of: rule.relays.first)
-            result.particular += rule.relays.map { ($0, trust) }
+            for relay in rule.relays where result.own(of: relay) == nil { result.add(try load(rule.value), for: relay) }
         }
-        if let generalAuthorities { result.general = try load(generalAuthorities, of: nil) }
+        if let generalAuthorities { result.general = try load(generalAuthorities) }
         return result
     }
 
@@ -34,7 +35,7 @@ extension RelayUse {
     /// - Parameter loaded: by this very command.
     func givenAuthorities(_ loaded: RelayTrust, _ output: Output) -> String? {
         guard let file = given.trust, let relay = (relays + given.payload).first,
-            let pem = loaded.own(of: relay)?.authorities
+            case .success(let trust)? = loaded.own(of: relay), case let pem = trust.authorities
         else { return nil }
         if pem.count <= RelayAccess.maxTrustBytes, let text = String(validating: pem, as: UTF8.self) { return text }
         output.warning(
@@ -52,13 +53,11 @@ extension RelayUse {
         }
     }
 
-    private static func remembered(_ pem: String, of relay: RelayURL?) throws(CommandFailure) -> TLSTrust {
+    private static func remembered(_ pem: String) -> RelayTrust.Belief {
         do throws(TLSFailure) {
-            return try TLSTrust(authorities: Array(pem.utf8), called: "what was remembered for it")
+            return .success(try TLSTrust(authorities: Array(pem.utf8), called: "what was remembered for it"))
         } catch {
-            throw CommandFailure(
-                .internal, "cannot believe \(relay.map(\.description) ?? "a relay"): \(error)",
-                hint: "Add its daemon again, with --relay URL --relay-trust FILE.")
+            return .failure(.certificate("\(error)"))
         }
     }
 }

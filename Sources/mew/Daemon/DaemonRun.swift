@@ -4,6 +4,7 @@ import MewDaemon
 import MewIdentity
 import MewLoop
 import MewNode
+import MewRelay
 import MewWire
 
 #if canImport(Glibc)
