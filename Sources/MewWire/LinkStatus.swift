@@ -101,15 +101,26 @@ public struct PathCandidate: Hashable, Sendable {
 
 /// One relay by which the peer can be reached.
 public struct RelayCandidate: Hashable, Sendable {
-    public let url: String
-    /// The relay forwards for us.
-    public let isConnected: Bool
-    /// Why not, or what it complains about; half a sentence. Nil also where no connection is wanted at present.
-    public let problem: String?
+    public enum State: Hashable, Sendable {
+        /// The relay forwards for us; with what it complains about, half a sentence.
+        case connected(complaint: String?)
+        /// For the first time.
+        case connecting
+        /// The last try failed, or the connection broke; half a sentence says why. It is tried again.
+        case failed(String)
+        /// No connection is kept at present: others are better.
+        case notWanted
+    }
 
-    public init(url: String, isConnected: Bool, problem: String? = nil) {
+    public let url: String
+    public let state: State
+
+    public init(url: String, _ state: State) {
         self.url = url
-        self.isConnected = isConnected
-        self.problem = problem
+        self.state = state
+    }
+
+    public var isConnected: Bool {
+        if case .connected = state { true } else { false }
     }
 }

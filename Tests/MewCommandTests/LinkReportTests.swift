@@ -52,9 +52,9 @@ struct LinkReportTests {
                 nextTry: Self.now.advanced(by: .seconds(20)))
         ]
         status.relays = [
-            RelayCandidate(url: "https://one.example/", isConnected: true),
-            RelayCandidate(url: "https://two.example/", isConnected: true),
-            RelayCandidate(url: "https://three.example/", isConnected: false, problem: "the connection was refused"),
+            RelayCandidate(url: "https://one.example/", .connected(complaint: nil)),
+            RelayCandidate(url: "https://two.example/", .connected(complaint: nil)),
+            RelayCandidate(url: "https://three.example/", .failed("the connection was refused")),
         ]
         let report = try report(status)
         #expect(
@@ -68,6 +68,26 @@ struct LinkReportTests {
         let candidate = try #require(report.json["candidates"]?.asArray?.first)
         #expect(candidate["state"] == "quarantined" && candidate["reason"] == "fell_silent")
         #expect(candidate["next_try_in_ms"] == 20_000 && candidate["failures"] == 2)
+    }
+
+    @Test("a relay that is not wanted, one on its way, one that failed and one that complains are told apart")
+    func relays() throws {
+        let states: [(state: RelayCandidate.State, words: String, name: JSON, problem: JSON)] = [
+            (.connected(complaint: nil), "connected", "connected", .null),
+            (.connected(complaint: "it is old"), "connected, but it is old", "connected", "it is old"),
+            (.connecting, "being connected to", "connecting", .null),
+            (.failed("connection refused"), "connection refused", "failed", "connection refused"),
+            (.notWanted, "not needed now", "not_wanted", .null),
+        ]
+        for row in states {
+            var status = Self.status(.direct(Self.address))
+            status.relays = [RelayCandidate(url: "https://one.example/", row.state)]
+            let report = try report(status)
+            #expect(report.lines.last == "  relay https://one.example/: \(row.words)")
+            let relay = try #require(report.json["relays"]?.asArray?.first)
+            #expect(relay["state"] == row.name && relay["problem"] == row.problem)
+            #expect(relay["connected"] == .bool(row.name == "connected"))
+        }
     }
 
     @Test("without a link there is nothing to tell but that")

@@ -292,7 +292,7 @@ struct RelayedNodeTests {
     }
 
     @Test(
-        "a relay to which no leg is kept at present is told without a problem; one that cannot be reached, with its own"
+        "a relay to which no leg is kept at present is told as not wanted; one that cannot be reached, with its problem"
     )
     func relaysNotHeld() throws {
         try withPair { world, pair in
@@ -308,11 +308,14 @@ struct RelayedNodeTests {
             try world.run(for: .seconds(2))
             let held = try relays()
             #expect(held.map(\.url) == [TestRelay.url.description] + others)
-            #expect(held.map(\.isConnected) == [true, true, false, false], "the one in use and a standby")
-            #expect(held.map(\.problem) == [nil, nil, nil, nil])
+            let connected = RelayCandidate.State.connected(complaint: nil)
+            #expect(held.map(\.state) == [connected, connected, .notWanted, .notWanted], "one in use, and a standby")
             pair.relay.set(down: true)
             try world.run(for: .seconds(1))
-            #expect(try relays().contains { $0.problem?.contains("refused") == true })
+            #expect(
+                try relays().contains {
+                    if case .failed(let problem) = $0.state { problem.contains("refused") } else { false }
+                })
         }
     }
 

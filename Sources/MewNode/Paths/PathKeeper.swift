@@ -252,12 +252,16 @@ actor PathKeeper {
         let (now, sample) = (loop.now, sample())
         status.candidates = selector.candidateStates(using: sample?.way, now: now)
         status.relays = selector.rankedRelays(using: sample?.way, now: now).map { number in
-            // Where no leg is kept at present nothing is wrong.
-            let leg = legs[number.index].joined?.leg.assumeIsolated { $0.status }
-            return RelayCandidate(
-                url: selector.url(of: number), isConnected: leg?.isConnected ?? false, problem: leg?.problem)
+            RelayCandidate(url: selector.url(of: number), state(of: legs[number.index]))
         }
         if case .relay = status.path { status.whyNotDirect = selector.whyNotDirect(now: now) }
+    }
+
+    private func state(of leg: Leg) -> RelayCandidate.State {
+        guard leg.isWanted else { return .notWanted }
+        guard let status = leg.joined?.leg.assumeIsolated({ $0.status }) else { return .connecting }
+        if status.isConnected { return .connected(complaint: status.problem) }
+        return status.problem.map { .failed($0) } ?? .connecting
     }
 
     /// The latest inputs of the choice, for a report.

@@ -33,7 +33,7 @@ extension Command {
     /// Another way works, so that nobody would hear of it.
     private static func warnOfRelays(_ session: DaemonSession) async {
         for relay in await session.supervisor.linkStatus()?.relays ?? [] {
-            guard !relay.isConnected, let problem = relay.problem else { continue }
+            guard case .failed(let problem) = relay.state else { continue }
             session.output.warning(
                 "the relay \(relay.url.printable(limit: 100)) was of no use: \(problem.printable(limit: 160)).")
         }

@@ -89,9 +89,16 @@ struct LinkReport {
     }
 
     private func row(_ relay: RelayCandidate) -> JSON {
-        [
-            "url": .string(relay.url), "connected": .bool(relay.isConnected),
-            "problem": relay.problem.map(JSON.string) ?? .null,
+        let (state, problem): (String, String?) =
+            switch relay.state {
+            case .connected(let complaint): ("connected", complaint)
+            case .connecting: ("connecting", nil)
+            case .failed(let problem): ("failed", problem)
+            case .notWanted: ("not_wanted", nil)
+            }
+        return [
+            "url": .string(relay.url), "connected": .bool(relay.isConnected), "state": .string(state),
+            "problem": problem.map(JSON.string) ?? .null,
         ]
     }
 
@@ -142,8 +149,13 @@ struct LinkReport {
     }
 
     private func words(_ relay: RelayCandidate, isFirst: Bool) -> String {
-        guard relay.isConnected else { return relay.problem?.printable(limit: 160) ?? "not connected" }
-        let role = isFirst ? (path.isRelayed ? "in use" : "connected") : "standby"
-        return role + (relay.problem.map { ", but \($0.printable(limit: 160))" } ?? "")
+        switch relay.state {
+        case .connected(let complaint):
+            (isFirst ? (path.isRelayed ? "in use" : "connected") : "standby")
+                + (complaint.map { ", but \($0.printable(limit: 160))" } ?? "")
+        case .connecting: "being connected to"
+        case .failed(let problem): problem.printable(limit: 160)
+        case .notWanted: "not needed now"
+        }
     }
 }
