@@ -42,11 +42,12 @@ struct PathWaitingTests {
                 notes.change { ($0.time, $0.code) = (loop.value.now, status.whyNotDirect?.code) }
             }
             var known = false
-            while !known {
+            for _ in 0..<500 where !known {
                 #expect(notes.current.time == nil)
                 try stage.world.run(for: .milliseconds(10))
                 known = try stage.world.run(on: stage.nearMachine) { Self.isKnown(await link.status()) }
             }
+            try #require(known)
             let time = try #require(notes.current.time)
             #expect(notes.current.code == .noAnswer && time.duration(to: stage.world.now) <= .milliseconds(10))
             #expect(notes.current.asked <= 20, "that is polling")
@@ -83,11 +84,13 @@ struct PathWaitingTests {
             }
             #expect(status.isLate && status.value.path == .relay(url: relay.description))
             #expect(began.duration(to: stage.world.now) == .seconds(1))
-            try stage.world.run(on: stage.nearMachine) {
+            let (last, present) = try stage.world.run(on: stage.nearMachine) {
                 let waiting = loop.value.spawn { await link.status { _ in false } }
                 await link.close(code: .done, reason: "")
-                _ = await waiting.value
+                return (await waiting.value, await link.status())
             }
+            #expect(last.path == .relay(url: relay.description) && last.path == present.path)
+            #expect(last.whyNotDirect == present.whyNotDirect && last.relays == present.relays, "as it is at the end")
         }
     }
 

@@ -168,9 +168,11 @@ extension DaemonSupervisor {
         await connection?.link.status()
     }
 
-    /// The status once `isEnough` says yes to it, the link is over or the calling task is cancelled; nil without a link.
+    /// The status once `isEnough` says yes to it or the calling task is cancelled; nil without a link, and when it ends meanwhile:
+    /// what was under way at its end is not so any more.
     public func linkStatus(when isEnough: @escaping @Sendable (LinkStatus) -> Bool) async -> LinkStatus? {
-        await connection?.link.status(when: isEnough)
+        guard let status = await connection?.link.status(when: isEnough) else { return nil }
+        return isEnough(status) || Task.isCancelled ? status : nil
     }
 
     // MARK: - Reading

@@ -186,12 +186,13 @@ package actor QUICLink: IncomingLink {
     package func status(when isEnough: @escaping @Sendable (LinkStatus) -> Bool) async -> LinkStatus {
         // Before the status is asked for, so that no decision is missed.
         var seen = await keeper?.decisions.count
-        var status = await status()
-        while !isEnough(status), let keeper, let last = seen, let next = await keeper.decided(after: last) {
-            seen = next
-            status = await self.status()
+        while true {
+            let status = await status()
+            guard !isEnough(status), let keeper, let last = seen else { return status }
+            seen = await keeper.decided(after: last)
+            // Over, or nobody waits any more: how it is now.
+            guard seen != nil else { return await self.status() }
         }
-        return status
     }
 
     package func learned(addresses: [SocketAddress], relays: [String]) async {

@@ -1,38 +1,10 @@
 import MewLoop
 
-/// Counts the looks of a keeper, and holds who waits for the next one. A value.
-struct PathDecisions {
-    /// Its number tells whether something was missed.
-    private(set) var count: UInt64 = 0
-    private var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
-    private var lastWaiter: UInt64 = 0
-
-    mutating func made() {
-        count += 1
-        let due = waiting.sorted { $0.key < $1.key }
-        waiting = [:]
-        for waiter in due { waiter.value.resume() }
-    }
-
-    mutating func makeWaiter() -> UInt64 {
-        lastWaiter += 1
-        return lastWaiter
-    }
-
-    mutating func add(_ waiter: UInt64, _ continuation: CheckedContinuation<Void, Never>) {
-        waiting[waiter] = continuation
-    }
-
-    /// Harmless when it has been resumed already.
-    mutating func resume(_ waiter: UInt64) {
-        waiting.removeValue(forKey: waiter)?.resume()
-    }
-}
-
 // Waiting for what is decided, for those who show it.
 
 extension PathKeeper {
-    /// Suspends until the keeper has looked at its connection after look number `seen`: only then the status can be another one.
+    /// Suspends until the keeper has looked at its connection after look number `seen`. Only a look decides why a link is not direct;
+    /// times, and whether a leg has joined, may change between two.
     ///
     /// - Returns: the number of the last look; nil when the connection is over or the calling task is cancelled.
     func decided(after seen: UInt64) async -> UInt64? {
