@@ -67,16 +67,7 @@ public struct Registry: Hashable, Sendable {
 
     /// `name`, or when another daemon has it, with the end of the ID of `node` behind it.
     private func unique(_ name: String, for node: NodeID) -> String {
-        let taken = Set(daemons.filter { $0.node != node }.map { $0.name.lowercased() })
-        guard taken.contains(name.lowercased()) else { return name }
-        let longer = "\(name.prefix(52))-\(node.shortEnding)"
-        // Two ends alike, or somebody has chosen just that name. Terminates: there are at most `maxDaemons` taken names.
-        var (unique, number) = (longer, 2)
-        while taken.contains(unique.lowercased()) {
-            unique = "\(longer)-\(number)"
-            number += 1
-        }
-        return unique
+        UniqueName.of(name, for: node, besides: Set(daemons.filter { $0.node != node }.map { $0.name.lowercased() }))
     }
 
     public mutating func rename(_ node: NodeID, to name: String) throws(Refusal) {
@@ -99,9 +90,4 @@ public struct Registry: Hashable, Sendable {
         change(&daemons[index])
         daemons[index].name = name
     }
-}
-
-extension NodeID {
-    /// The last four characters of its text: they tell two of one name apart, and each of them is found by them (DESIGN §10).
-    package var shortEnding: String { String(z32.suffix(4)) }
 }
