@@ -61,7 +61,16 @@ struct OutputTests {
         #expect(printed(nil) == [sentence] && printed(63) == [sentence])
         #expect(printed(62) == ["could not reach desk: no answer. Run 'mew pair' on its", "machine."])
         #expect(printed(41) == ["could not reach desk: no answer. Run", "'mew pair' on its machine."])
-        #expect(printed(8).prefix(3) == ["could", "not", "reach"], "what is quoted is broken when it must be")
+        #expect(printed(8).suffix(5) == ["answer.", "Run", "'mew pair'", "on its", "machine."])
+    }
+
+    @Test("a command that is longer than a line stays whole, so that what is copied is all of it")
+    func commands() {
+        let node = String(repeating: "y", count: 52)
+        let command = "'mew add \(node) --relay https://relay.example.test/ --relay-token TEXT',"
+        #expect(displayWidth(command) == 112)
+        let lines = LineBreaks.lines("Give it a new one with \(command) or ask.", width: 80)
+        #expect(lines == ["Give it a new one with", command, "or ask."])
     }
 
     @Test("lines that are broken keep their indentation, and the spaces within them")
@@ -79,7 +88,12 @@ struct OutputTests {
         let names = DistinctNames(zip(nodes, ["phone", "Phone", "desk"]).map { ($0, $1) })
         let longer = "Phone-\(nodes[1].z32.suffix(4))"
         #expect(nodes.map { names[$0] } == ["phone", longer, "desk"])
-        #expect(names.node(shownAs: longer) == nodes[1] && names.node(shownAs: "nobody") == nil)
+        // Whoever has chosen just that name keeps it, wherever it stands.
+        let devices = [(nodes[0], "phone"), (nodes[1], "phone"), (nodes[2], longer.lowercased())]
+        for order in [[0, 1, 2], [2, 0, 1]] {
+            let names = DistinctNames(order.map { devices[$0] })
+            #expect(nodes.map { names[$0] } == ["phone", "\(longer.lowercased())-2", longer.lowercased()])
+        }
     }
 
     @Test("wide characters take two columns, and cutting respects them")

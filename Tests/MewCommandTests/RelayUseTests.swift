@@ -1,6 +1,7 @@
 import MewClient
 import MewIdentity
 import MewNode
+import MewRelay
 import MewTestSupport
 import MewWire
 import Testing
@@ -130,7 +131,7 @@ struct RelayUseTests {
         #expect(try refusal(given(trust: "/x"), none)?.hint == "Name the relay with --relay URL.")
         #expect(
             try refusal(given(token: "x", payload: ["p"]), none)?.hint
-                == "If it is for that relay, add --relay https://p.test/.")
+                == "If it is for that relay, add --relay https://p.test/ to the command.")
         #expect(try refusal(given(["x"]), file(token: "filed"))?.message.contains("config.json names") == true)
         // Authorities of config.json are for all relays.
         #expect(try RelayUse(given(), file: file(trust: "/filed.pem")).generalAuthorities == .file("/filed.pem"))
@@ -162,9 +163,43 @@ struct RelayUseTests {
         #expect(
             try hint("remembered", .notBelieved)?.contains(
                 "mew add \(desk.z32) --relay https://remembered.test/ --relay-trust FILE") == true)
-        #expect(try hint("told", .notAdmitted)?.hasSuffix("add --relay https://told.test/.") == true)
-        #expect(try hint("told", .notBelieved) == nil && hint("x", .outOfReach) == nil)
-        #expect(try RelayUse(given(), file: file()).hint(.init(url: "https://x/", failure: .notAdmitted)) == nil)
+        #expect(try hint("told", .notAdmitted)?.hasSuffix("Add --relay https://told.test/ to the command.") == true)
+        #expect(try hint("x", .outOfReach) == nil)
+    }
+
+    @Test("an option that is only for relays named beside it is told with the relay that it is to be for")
+    func hintsNameTheRelay() throws {
+        func hint(_ use: RelayUse, _ name: String, _ failure: DialError.RelayFailure) throws -> String? {
+            use.hint(.init(url: try url(name).description, failure: failure))
+        }
+        let nothing = try RelayUse(given(["x"], payload: ["p"]), file: file())
+        let told: [(String, DialError.RelayFailure, String)] = [
+            ("told", .notAdmitted, "--relay https://told.test/ --relay-token TEXT"),
+            ("told", .notBelieved, "--relay https://told.test/ --relay-trust FILE"),
+            ("p", .notAdmitted, "--relay https://p.test/ --relay-token TEXT"),
+        ]
+        for (name, failure, words) in told { #expect(try hint(nothing, name, failure)?.contains(words) == true) }
+        // The option alone is for these.
+        #expect(try hint(nothing, "x", .notAdmitted) == nil && hint(nothing, "x", .notBelieved) == nil)
+        #expect(try hint(nothing, "p", .notBelieved) == nil)
+        let trusting = try RelayUse(given(["x"], trust: "/x.pem"), file: file())
+        #expect(try hint(trusting, "x", .notBelieved)?.contains("that the file of --relay-trust holds") == true)
+        #expect(try hint(trusting, "told", .notBelieved)?.contains("Add --relay https://told.test/ to") == true)
+    }
+
+    @Test("what was remembered and is damaged costs its relay, and not the command; a new file takes its place")
+    func damaged() throws {
+        let remembered = try url("remembered")
+        let belief = try RelayUse(given(), file: file(), daemons: daemons()).loadTrust().own(of: remembered)
+        guard case .failure(.certificate)? = belief else {
+            return #expect(Bool(false), "\(String(describing: belief))")
+        }
+        let certificate = try TestCertificate(for: "remembered.test")
+        let mended = try RelayUse(
+            given(["remembered"], trust: certificate.certificateFile), file: file(), daemons: daemons())
+        guard case .success? = try mended.loadTrust().own(of: remembered) else {
+            return #expect(Bool(false), "it is not believed by the file")
+        }
     }
 
     @Test("authorities are taken apart once, however many relays are believed by them")
@@ -174,8 +209,8 @@ struct RelayUseTests {
             given(["x", "y"], trust: certificate.certificateFile, payload: ["p"]),
             file: file(trust: certificate.certificateFile))
         let trust = try use.loadTrust()
-        #expect(trust.particular.map(\.relay) == [try url("x"), try url("y"), try url("p")])
-        for (_, particular) in trust.particular { #expect(particular === trust.general) }
+        let general = try #require(try trust.general?.get())
+        for name in ["x", "y", "p"] { #expect(try trust.own(of: url(name))?.get() === general) }
         let output = Output(isJSON: false, standard: LineCollector(), errors: LineCollector())
         let text = use.givenAuthorities(trust, output)
         #expect(text?.hasPrefix("-----BEGIN CERTIFICATE-----") == true)

@@ -143,7 +143,7 @@ struct RelayUse: Sendable {
         }
         return CommandFailure(
             .badInput, "the token is not shown to a relay that only the payload names",
-            hint: "If it is for that relay, add --relay \(shellQuoted(relay.description)).")
+            hint: "If it is for that relay, add --relay \(shellQuoted(relay.description)) to the command.")
     }
 }
 
@@ -163,23 +163,34 @@ extension RelayUse {
             "It was shown the token that was remembered at 'mew add'. Give it a new one with "
                 + "'\(again(node, relay, "--relay-token TEXT"))', or ask whoever runs it to let you in."
         case .configuration: "Correct relay_token in config.json, or ask whoever runs the relay to let you in."
-        case nil: given.token == nil ? nil : "It was not shown the token, which is for others: add --relay \(relay)."
+        case nil where relays.contains { $0.isSamePlace(as: relay) }: nil
+        case nil where given.token != nil:
+            "It was not shown the token, which is for other relays. Add --relay \(shellQuoted(relay.description)) to the command."
+        case nil:
+            "Give the relay's token with --relay \(shellQuoted(relay.description)) --relay-token TEXT, or ask whoever runs it to "
+                + "let you in."
         }
     }
 
     private func trustHint(_ relay: RelayURL) -> String? {
         switch authorities(for: relay)?.source {
-        case .commandLine, .configuration: nil
+        case .commandLine:
+            "Check the relay's URL, and that the file of --relay-trust holds the authority of its certificate."
+        // What config.json says is for every relay, and so for none in particular.
+        case .configuration: nil
         case .remembered(let node):
             "It was to be believed by what was remembered at 'mew add'. Name its new authority with "
                 + "'\(again(node, relay, "--relay-trust FILE"))'."
+        case nil where (relays + given.payload).contains { $0.isSamePlace(as: relay) }: nil
+        case nil where given.trust != nil:
+            "The authorities of --relay-trust are for other relays. Add --relay \(shellQuoted(relay.description)) to the command."
         case nil:
-            given.trust == nil ? nil : "The authorities of --relay-trust are for other relays: add --relay \(relay)."
+            "Name the authority of its certificate with --relay \(shellQuoted(relay.description)) --relay-trust FILE."
         }
     }
 
     /// A device that is paired needs no window for that.
     private func again(_ node: NodeID, _ relay: RelayURL, _ option: String) -> String {
-        "mew add \(node.z32) --relay \(relay) \(option)"
+        "mew add \(node.z32) --relay \(shellQuoted(relay.description)) \(option)"
     }
 }

@@ -93,6 +93,6 @@ extension Command {
         guard !daemons.isEmpty else {
             return output.sentence("No daemons yet. Run 'mew pair' on a machine with a daemon, then 'mew add' here.")
         }
-        for line in table.lines(width: context.terminal.tableWidth) { output.line(line) }
+        output.table(table)
     }
 }

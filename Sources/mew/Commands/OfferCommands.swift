@@ -9,7 +9,7 @@ extension Command {
         "projects", "list the directories a daemon's sessions ran in", .listProjects
     ) { message in
         if case .projectList(let list) = message { list.projects } else { nil }
-    } show: { projects, output, width in
+    } show: { projects, output in
         var table = TextTable(["PROJECT", "SESSIONS", "PATH"], flexible: 2)
         for project in projects {
             output.json([
@@ -25,7 +25,7 @@ extension Command {
 
     static let agents = offer("agents", "list the agents a daemon can run", .listAgents) { message in
         if case .agentList(let list) = message { [list] } else { nil }
-    } show: { lists, output, width in
+    } show: { lists, output in
         var table = TextTable(["AGENT", ""], flexible: 0)
         for list in lists {
             for agent in list.agents {
@@ -38,7 +38,7 @@ extension Command {
 
     static let models = offer("models", "list the models a daemon's sessions can use", .listModels) { message in
         if case .modelList(let list) = message { list.models } else { nil }
-    } show: { models, output, width in
+    } show: { models, output in
         var table = TextTable(["MODEL", "CONTEXT", "DESCRIPTION"], flexible: 2, hasSentences: true)
         for model in models {
             output.json([
@@ -57,7 +57,7 @@ extension Command {
     private static func offer<Item: Sendable>(
         _ name: String, _ summary: String, _ request: ClientMessage,
         answer: @escaping @Sendable (DaemonMessage) -> [Item]?,
-        show: @escaping @Sendable ([Item], Output, Int) -> TextTable
+        show: @escaping @Sendable ([Item], Output) -> TextTable
     ) -> Command {
         Command(name, summary, positionals: [Common.daemon.required], options: Common.routes) {
             invocation async throws(CommandFailure) in
@@ -68,10 +68,9 @@ extension Command {
                     try await session.supervisor.request(request, answer: answer)
                 }
             }
-            let (output, width) = (invocation.context.output, invocation.context.terminal.tableWidth)
-            let table = show(items, output, width)
-            if table.rows.isEmpty { output.line("\(target.name) has no \(name).") }
-            if !table.rows.isEmpty { for line in table.lines(width: width) { output.line(line) } }
+            let output = invocation.context.output
+            let table = show(items, output)
+            if table.rows.isEmpty { output.line("\(target.name) has no \(name).") } else { output.table(table) }
             return .ok
         }
     }

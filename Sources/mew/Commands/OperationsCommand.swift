@@ -116,7 +116,7 @@ extension Command {
             ])
         }
         guard !operations.isEmpty else { return output.line("Nothing is pending.") }
-        for line in table.lines(width: context.terminal.tableWidth) { output.line(line) }
+        output.table(table)
         output.sentence("'mew ops D --check' asks the daemon D what became of them.")
     }
 

@@ -97,14 +97,11 @@ extension Command {
     }
 
     private static func find(_ text: String, _ peers: [ControlPeer]) throws(CommandFailure) -> ControlPeer {
-        let named = peers.filter { $0.name == text }
-        if named.count == 1 { return named[0] }
-        if named.isEmpty, let node = DistinctNames(peers).node(shownAs: text),
-            let shown = peers.first(where: { $0.node == node })
-        {
-            return shown
-        }
+        // Before names: a device may call itself what it likes.
         if let node = try? NodeID(text: text), let known = peers.first(where: { $0.node == node }) { return known }
+        let names = DistinctNames(peers)
+        let named = peers.filter { $0.name == text || names[$0.node] == text }
+        if named.count == 1 { return named[0] }
         let selection = Selection(elements: peers, noun: "device") { $0.node.z32 }
         if case .found(let peer) = selection.find(text) { return peer }
         let near = nearestMatch(to: text, among: peers.map(\.name)).map { "Did you mean \($0.printableName)?" }
@@ -132,7 +129,7 @@ extension Command {
             ])
         }
         guard !peers.isEmpty else { return output.line("No devices are paired. Run 'mew pair'.") }
-        for line in table.lines(width: context.terminal.tableWidth) { output.line(line) }
+        output.table(table)
     }
 }
 

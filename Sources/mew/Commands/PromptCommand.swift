@@ -16,7 +16,8 @@ extension Command {
         options: [session.spec, permit.spec] + Common.routes,
         details: [
             "Ctrl-C detaches: the turn goes on, and any device can return to it. A second Ctrl-C within 2 s cancels it.",
-            "'--permit ask' without a terminal waits until another device answers, and prints the handle for 'mew answer'.",
+            "'--permit ask' without a terminal, or with a prompt from standard input, waits until another device answers, and prints "
+                + "the handle for 'mew answer'.",
             "A new session works in the home directory of the daemon's user; 'mew new D --cwd P' makes one elsewhere.",
             "Exit: 0 completed, 1 failed or interrupted, 6 cancelled or refused, 7 nobody knows whether it was delivered. It is the "
                 + "turn that this is about: a shell agent whose command ran has completed its turn, whatever status the command "

@@ -5,7 +5,9 @@ import MewWire
 /// What a prompt may be, before anything is asked of a daemon.
 enum PromptText {
     static func checked(_ text: String) throws(CommandFailure) -> String {
-        guard !text.trimmed.isEmpty else { throw CommandFailure(.badInput, "TEXT must not be empty") }
+        guard !text.trimmed.isEmpty else {
+            throw CommandFailure(.badInput, "TEXT must not be empty", hint: "Say what the agent is to do.")
+        }
         return text
     }
 
@@ -15,7 +17,7 @@ enum PromptText {
     static func read(_ bytes: [UInt8]?) throws(CommandFailure) -> String {
         guard let bytes else {
             throw CommandFailure(
-                .tooLarge, "a prompt has at most \(SessionCore.maxPromptBytes) bytes, and standard input holds more",
+                .badInput, "a prompt has at most \(SessionCore.maxPromptBytes) bytes, and standard input holds more",
                 hint: "Put the rest into a file on the daemon's machine.")
         }
         guard var text = String(validating: bytes, as: UTF8.self) else {

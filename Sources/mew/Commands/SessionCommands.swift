@@ -39,7 +39,7 @@ extension Command {
             return output.line(
                 "\(daemon) has no sessions\(hidden). Start one with 'mew prompt \(shellQuoted(daemon)) TEXT'.")
         }
-        for line in table.lines(width: context.terminal.tableWidth) { output.line(line) }
+        output.table(table)
         if let number = sessions.firstIndex(where: { $0.needsYou && (showsArchived || !$0.archived) }) {
             output.line("'mew watch \(shellQuoted(daemon)) \(number + 1)' shows what it asks, and how to answer.")
         }

@@ -27,6 +27,11 @@ struct Output: Sendable {
         for line in Self.broken(text, columns, indent: indent) { self.line(line) }
     }
 
+    /// A table for people: on a terminal as wide as that, into a pipe or a file with every column whole; silent with `--json`.
+    func table(_ table: TextTable) {
+        for line in table.lines(width: columns ?? .max) { self.line(line) }
+    }
+
     /// Text for people that may lack its newline, such as streamed words.
     func text(_ text: String) {
         guard !isJSON else { return }

@@ -30,7 +30,4 @@ struct Terminal: Sendable {
         let known = ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
         return known ? (Int(size.ws_col), Int(size.ws_row)) : (usualColumns, 24)
     }
-
-    /// How wide tables may be: a pipe or a file takes every column whole.
-    var tableWidth: Int { isScreen ? columns : .max }
 }

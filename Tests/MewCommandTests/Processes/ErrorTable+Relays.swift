@@ -58,8 +58,16 @@ extension ErrorTable {
                     + "in the way, or name another relay with --relay URL."),
             .init(
                 "a token, and a relay that only the payload names", .badInput,
-                "the token is not shown to a relay that only the payload names. If it is for that relay, add --relay {relay}."
-            ),
+                "the token is not shown to a relay that only the payload names. If it is for that relay, add --relay {relay} to "
+                    + "the command."),
+            .init(
+                "a relay whose certificate is not of the given authorities", .unreachable,
+                "could not reach {name}: {relay}: the certificate is not trusted: {problem} Check the relay's URL, and that the "
+                    + "file of --relay-trust holds the authority of its certificate."),
+            .init(
+                "a relay that only the payload names, and that wants a token", .unauthorized,
+                "could not reach {name}: {relay}: the relay does not admit us: not authorized. Give the relay's token with "
+                    + "--relay {relay} --relay-token TEXT, or ask whoever runs it to let you in."),
             .init(
                 "a relay that does not admit the token that was remembered", .unauthorized,
                 "could not reach {name}: {relay}: the relay does not admit us: not authorized. It was shown the token that "

@@ -8,7 +8,7 @@ enum ErrorTable {
         let cases: [ErrorCase]
     }
 
-    static let chapters = [payloads, nodeIDs, pairing, entering, starting, relays, disks, sessions]
+    static let chapters = [payloads, nodeIDs, pairing, entering, starting, relays, disks, sessions, prompts]
 
     static subscript(name: String) -> ErrorCase? { chapters.flatMap(\.cases).first { $0.name == name } }
 

@@ -21,17 +21,26 @@ struct PromptProcessTests {
             "prompt", "desk", "-", "--permit", "once")
         #expect(turn.exit == 0, "\(turn.err)")
         #expect(turn.outLines.contains("one") && turn.outLines.contains("two"), "\(turn.out)")
-        let tooMuch = "head -c \(SessionCore.maxPromptBytes + 1) /dev/zero | tr '\\0' x"
-        for (shell, words, exit) in [
-            ("printf '\\n'", "standard input is empty", Int32(2)), ("printf '\\377'", "UTF-8", 2),
-            (tooMuch, "standard input holds more", 1),
-        ] {
-            let refused = try await fed(laptop, shell).run("prompt", "desk", "-")
-            #expect(refused.exit == exit && refused.err.contains(words), "\(refused.err)")
-            #expect(refused.errLines.count == 1)
-        }
+        try await refusals(laptop)
         #expect(try await laptop.run("sessions", "desk", "--json").objects.count == 1)
         await daemon.stop()
+    }
+
+    /// The rows of the page of errors that begin with "a prompt".
+    private func refusals(_ laptop: RealMachine) async throws {
+        let play = ErrorPlay(ErrorTable.prompts)
+        try await play.expect("a prompt of blanks", laptop, "prompt", "desk", " ")
+        let tooMuch = "head -c \(SessionCore.maxPromptBytes + 1) /dev/zero | tr '\\0' x"
+        for (name, shell) in [
+            ("a prompt from standard input, which is empty", "printf '\\n'"),
+            ("a prompt from standard input, which is no text", "printf '\\377'"),
+            ("a prompt from standard input, which is too long", tooMuch),
+        ] {
+            try await play.expect(name, fed(laptop, shell), "prompt", "desk", "-")
+        }
+        let unreadable = laptop.started(by: ["sh", "-c", "\"$@\" < /", "sh"])
+        try await play.expect("a prompt from standard input, which cannot be read", unreadable, "prompt", "desk", "-")
+        play.end()
     }
 
     @Test("a command that fails is a completed turn: exit 0, and its own status in words and in JSON")
@@ -46,24 +55,6 @@ struct PromptProcessTests {
         #expect(json.objects.contains { $0["type"] == "tool_end" && $0["success"] == false })
         let help = try await laptop.run("prompt", "--help").out.split(whereSeparator: \.isWhitespace)
         #expect(help.joined(separator: " ").contains("whatever status the command ended with"))
-        await daemon.stop()
-    }
-
-    @Test("a revoked device is neither connected nor not, and two of one name are told apart")
-    func peers() async throws {
-        let (daemon, laptop, phone) = (try await RealDaemon(), RealMachine(), RealMachine())
-        try await daemon.introduce(laptop)
-        try await daemon.introduce(phone)
-        try await daemon.machine.run("peers", "rename", "1", "same")
-        try await daemon.machine.run("peers", "rename", "2", "same")
-        let second = try #require(
-            try await daemon.machine.run("peers", "--json").objects.last?["node_id"]?.asString)
-        let longer = "same-\(second.suffix(4))"
-        #expect(try await daemon.machine.run("peers", "revoke", longer).exit == 0)
-        let rows = try await daemon.machine.run("peers").outLines
-        #expect(rows.count == 3 && rows[1].contains(" same ") && rows[1].contains(" no "), "\(rows)")
-        #expect(rows[2].contains(" \(longer) ") && rows[2].contains(" revoked just now "), "\(rows)")
-        #expect(rows[2].contains(" – ") && rows[2].hasSuffix(second), "\(rows)")
         await daemon.stop()
     }
 }
