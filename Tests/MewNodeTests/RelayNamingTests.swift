@@ -1,4 +1,5 @@
 import MewIdentity
+import MewRelay
 import MewSim
 import MewTestSupport
 import MewWire

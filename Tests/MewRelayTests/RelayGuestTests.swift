@@ -191,7 +191,8 @@ struct RelayGuestTests {
         arguments: [false, true])
     func namedByOthers(offersAccount: Bool) async throws {
         let certificate = try TestCertificate(for: "127.0.0.1")
-        try await RelayStage.run({ $0.rules.allowed = [try key(1).node] }) { stage in
+        let node = try key(1).node
+        try await RelayStage.run({ $0.rules.allowed = [node] }) { stage in
             let proxy = try TLSEndingProxy(certificate, before: stage)
             let guest = try await Self.leg(
                 proxy, proxy.url, stage.loop, number: 1, of: 1, offersAccount: offersAccount)
