@@ -1,3 +1,4 @@
+import MewWire
 import Testing
 
 @testable import mew
