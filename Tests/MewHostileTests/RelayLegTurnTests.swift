@@ -53,7 +53,7 @@ struct RelayLegTurnTests {
             RelayDatagrams(
                 peer: RelayPieces.witnessKey.node, contents: [UInt8](repeating: 1, count: 1_000)[...]))
         let frame = RelayPieces.webSocket(0x82, packet.encoded, mask: nil)
-        // More than two reads take, and less than the socket holds.
+        // More than one read takes, and less than the socket holds.
         try await far.write(try RelayPieces.admission() + (0..<150).flatMap { _ in frame })
         let leg = RelayLeg(
             .init(url: try RelayURL("http://relay.test/"), secret: RelayPieces.attackerKey),

@@ -67,13 +67,13 @@ struct StreamTurnTests {
         async let connected = TLSStream.connect(over: near, trust: trust, host: "relay.test", on: loop)
         let engine = try await Self.serve(far, identity)
         let stream = try await connected
-        // More than two reads take, and less than the socket holds.
+        // More than one read takes, and less than the socket holds.
         try [UInt8](repeating: 1, count: 150_000).withUnsafeBytes { try engine.write($0) }
         try await far.write(engine.takeOutput())
         await far.close()
         let reads = try await Reader(loop).run(stream)
-        #expect(reads.all > 2)
-        #expect(reads.before.map { $0 <= 2 } == true, "\(String(describing: reads.before))")
+        #expect(reads.all > 1)
+        #expect(reads.before.map { $0 < reads.all } == true, "\(String(describing: reads.before))")
         await stream.close()
     }
 
