@@ -27,12 +27,14 @@ struct ReceiptLedgerTests {
         return receipt
     }
 
+    private func bounds(highest: UInt64? = nil, evicted: UInt64? = nil) -> OperationBounds {
+        OperationBounds(highest: highest.map { key($0).id }, highestEvicted: evicted.map { key($0).id })
+    }
+
     /// A ledger that knows the bounds of the device.
     private func ledger(highest: UInt64? = nil, evicted: UInt64? = nil) -> ReceiptLedger {
         var ledger = ReceiptLedger()
-        ledger.learn(
-            OperationBounds(highest: highest.map { key($0).id }, highestEvicted: evicted.map { key($0).id }),
-            of: device)
+        ledger.learn(bounds(highest: highest, evicted: evicted), of: device)
         return ledger
     }
 
@@ -40,7 +42,7 @@ struct ReceiptLedgerTests {
     func bounds() {
         var ledger = ReceiptLedger()
         #expect(ledger.admit(key(1), content: [1]) == .needsBounds)
-        ledger.learn(OperationBounds(highest: nil, highestEvicted: nil), of: device)
+        ledger.learn(bounds(), of: device)
         #expect(ledger.admit(key(1), content: [1]) == .fresh)
     }
 
@@ -67,7 +69,7 @@ struct ReceiptLedgerTests {
     @Test("the same number of another device is another operation")
     func devices() {
         var ledger = ledger()
-        ledger.learn(OperationBounds(highest: nil, highestEvicted: nil), of: CoreBench.node(2))
+        ledger.learn(bounds(), of: CoreBench.node(2))
         #expect(ledger.admit(key(1), content: [1]) == .fresh)
         #expect(ledger.admit(key(1, device: CoreBench.node(2)), content: [9]) == .fresh)
     }
@@ -78,7 +80,7 @@ struct ReceiptLedgerTests {
         #expect(ledger.admit(key(1), content: [1]) == .fresh)
         ledger.abandon(key(1))
         #expect(ledger.admit(key(1), content: [1]) == .needsReceipt)
-        ledger.learn(nil, content: [], for: key(1))
+        ledger.learn(.nothing(bounds()), for: key(1))
         #expect(ledger.admit(key(1), content: [2]) == .fresh)
     }
 
@@ -87,10 +89,10 @@ struct ReceiptLedgerTests {
         var ledger = ledger(highest: 10)
         #expect(ledger.admit(key(11), content: [1]) == .fresh)
         #expect(ledger.admit(key(10), content: [1]) == .needsReceipt)
-        ledger.learn(receipt(key(10)), content: [1], for: key(10))
+        ledger.learn(.receipt(receipt(key(10)), content: [1]), for: key(10))
         #expect(ledger.admit(key(10), content: [1]) == .known(repeated(receipt(key(10)))))
         #expect(ledger.admit(key(9), content: [1]) == .needsReceipt)
-        ledger.learn(nil, content: [], for: key(9))
+        ledger.learn(.nothing(bounds(highest: 11)), for: key(9))
         #expect(ledger.admit(key(9), content: [1]) == .fresh)
     }
 
@@ -99,7 +101,7 @@ struct ReceiptLedgerTests {
         var ledger = ledger(highest: 10, evicted: 5)
         for number in [5, 6] as [UInt64] {
             #expect(ledger.admit(key(number), content: [1]) == .needsReceipt)
-            ledger.learn(nil, content: [], for: key(number))
+            ledger.learn(.nothing(bounds(highest: 10, evicted: 5)), for: key(number))
         }
         #expect(ledger.admit(key(5), content: [1]) == .refused(.opExpired))
         #expect(ledger.admit(key(6), content: [1]) == .fresh)
@@ -119,10 +121,12 @@ struct ReceiptLedgerTests {
     @Test("an operation that was looked up first is under way however many others are remembered meanwhile")
     func lookedUpAndUnderWay() {
         var ledger = ledger(highest: 1_000)
-        ledger.learn(nil, content: [], for: key(1))
+        #expect(ledger.admit(key(1), content: [1]) == .needsReceipt)
+        ledger.learn(.nothing(bounds(highest: 1_000)), for: key(1))
         #expect(ledger.admit(key(1), content: [1]) == .fresh)
         for number in 2...UInt64(ReceiptLedger.rememberedPerDevice + 2) {
-            ledger.learn(receipt(key(number)), content: [1], for: key(number))
+            #expect(ledger.inquire(key(number)) == .needsReceipt)
+            ledger.learn(.receipt(receipt(key(number)), content: [1]), for: key(number))
         }
         #expect(ledger.admit(key(1), content: [1]) == .underWay)
         ledger.record(receipt(key(1)), for: key(1))
@@ -139,5 +143,51 @@ struct ReceiptLedgerTests {
         #expect(ledger.remembered == ReceiptLedger.rememberedPerDevice)
         #expect(ledger.admit(key(1), content: [1]) == .needsReceipt)
         #expect(ledger.admit(key(2), content: [1]) == .known(repeated(receipt(key(2)))))
+    }
+
+    @Test("a question about a receipt that was dropped is answered with expired, one above the bound with absent")
+    func inquiries() {
+        var ledger = ledger(highest: 10, evicted: 5)
+        for number in [5, 6] as [UInt64] {
+            #expect(ledger.inquire(key(number)) == .needsReceipt)
+            ledger.learn(.nothing(bounds(highest: 10, evicted: 5)), for: key(number))
+        }
+        #expect(ledger.inquire(key(5)) == .expired)
+        #expect(ledger.inquire(key(6)) == .absent)
+        #expect(ledger.inquire(key(11)) == .absent)
+        #expect(ledger.admit(key(11), content: [1]) == .fresh)
+        #expect(ledger.inquire(key(11)) == .underWay)
+        ledger.record(receipt(key(11)), for: key(11))
+        #expect(ledger.inquire(key(11)) == .known(repeated(receipt(key(11)))))
+    }
+
+    @Test("what the store drops while the daemon runs has expired too, and does not run again")
+    func droppedLater() {
+        var ledger = ledger(highest: 10)
+        #expect(ledger.admit(key(3), content: [1]) == .needsReceipt)
+        ledger.learn(.nothing(bounds(highest: 10, evicted: 3)), for: key(3))
+        #expect(ledger.admit(key(3), content: [1]) == .refused(.opExpired))
+        #expect(ledger.inquire(key(3)) == .expired)
+    }
+
+    @Test("one asks the store about an operation, the others wait; an answer that was overtaken is not believed")
+    func oneAsks() {
+        var ledger = ledger(highest: 10)
+        #expect(ledger.admit(key(3), content: [1]) == .needsReceipt)
+        #expect(ledger.admit(key(3), content: [1]) == .underWay)
+        #expect(ledger.inquire(key(3)) == .underWay)
+        ledger.record(receipt(key(3), .done), for: key(3))
+        ledger.learn(.receipt(receipt(key(3), .started), content: [1]), for: key(3))
+        #expect(ledger.inquire(key(3)) == .known(repeated(receipt(key(3), .done))))
+        ledger.learn(.nothing(bounds()), for: key(3))
+        #expect(ledger.inquire(key(3)) == .known(repeated(receipt(key(3), .done))))
+    }
+
+    @Test("when the store cannot be asked, the next one asks")
+    func askedInVain() {
+        var ledger = ledger(highest: 10)
+        #expect(ledger.inquire(key(3)) == .needsReceipt)
+        ledger.abandon(key(3))
+        #expect(ledger.inquire(key(3)) == .needsReceipt)
     }
 }

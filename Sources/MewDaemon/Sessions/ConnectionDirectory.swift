@@ -1,3 +1,4 @@
+import MewIdentity
 import MewSession
 import MewWire
 internal import Synchronization
@@ -40,6 +41,11 @@ final class ConnectionDirectory: Sendable {
     /// In the order in which they came, so that a simulation repeats itself.
     var everyone: [SessionClient] {
         state.withLock { $0.clients.values.sorted { $0.id.number < $1.id.number } }
+    }
+
+    /// The native control channels of a device.
+    func controls(of device: NodeID) -> [SessionClient] {
+        everyone.filter { $0.role == .control && $0.node == device }
     }
 
     /// - Parameters:

@@ -37,18 +37,39 @@ final class OperationLedger: Sendable {
             case .fresh: return .fresh
             case .known(let receipt): return .known(receipt)
             case .refused(let code): return .refused(code)
-            case .needsBounds:
-                let bounds = try await store.operationBounds(of: key.device)
-                state.withLock { $0.ledger.learn(bounds, of: key.device) }
-            case .needsReceipt:
-                let row = try await store.receipt(key.id, of: key.device)
-                let receipt = row.flatMap { Self.receipt(in: $0) }
-                state.withLock { $0.ledger.learn(receipt, content: row?.content ?? [], for: key) }
+            case .needsBounds: try await learnBounds(of: key.device)
+            case .needsReceipt: try await lookUp(key)
             case .underWay:
                 await wait(for: key)
                 if Task.isCancelled { return .refused(.busy) }
             }
         }
+    }
+
+    private func learnBounds(of device: NodeID) async throws(StoreError) {
+        let bounds = try await store.operationBounds(of: device)
+        state.withLock { $0.ledger.learn(bounds, of: device) }
+    }
+
+    private func lookUp(_ key: OperationKey) async throws(StoreError) {
+        do throws(StoreError) {
+            let found = try await found(key)
+            let waiters = state.withLock { state in
+                state.ledger.learn(found, for: key)
+                return state.takeWaiters(for: key)
+            }
+            for waiter in waiters { waiter.resume() }
+        } catch {
+            abandon(key)
+            throw error
+        }
+    }
+
+    private func found(_ key: OperationKey) async throws(StoreError) -> ReceiptLedger.Found {
+        if let row = try await store.receipt(key.id, of: key.device), let receipt = Self.receipt(in: row) {
+            return .receipt(receipt, content: row.content)
+        }
+        return .nothing(try await store.operationBounds(of: key.device))
     }
 
     /// The receipt is on the disk.
@@ -69,30 +90,30 @@ final class OperationLedger: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// What became of an operation; nil when it was never stored. Waits while it is under way.
-    func find(_ key: OperationKey) async throws(StoreError) -> DaemonMessage.Receipt? {
+    /// What became of an operation; `absent` when it was never stored. Waits while it is under way; nil when the task is
+    /// cancelled meanwhile.
+    func find(_ key: OperationKey, at wall: WallTime) async throws(StoreError) -> DaemonMessage.Receipt? {
         while true {
-            if state.withLock({ $0.ledger.isUnderWay(key) }) {
+            switch state.withLock({ $0.ledger.inquire(key) }) {
+            case .known(let receipt): return receipt
+            case .absent: return .absent(key.id, at: wall)
+            case .expired: return .unknowable(key.id, .opExpired, at: wall)
+            case .needsBounds: try await learnBounds(of: key.device)
+            case .needsReceipt: try await lookUp(key)
+            case .underWay:
                 await wait(for: key)
                 if Task.isCancelled { return nil }
-                continue
             }
-            if let receipt = state.withLock({ $0.ledger.receipt(of: key) }) { return receipt.repeated }
-            return try await store.receipt(key.id, of: key.device).flatMap { Self.receipt(in: $0)?.repeated }
         }
     }
 
     /// The same, and an operation that was never stored is made impossible: should it still arrive, it is refused.
-    ///
-    /// Returns nil when that was so.
     func settle(_ key: OperationKey, at wall: WallTime) async throws(StoreError) -> DaemonMessage.Receipt? {
         switch try await admit(key, content: ReceiptLedger.settling) {
         case .known(let receipt): return receipt
-        case .refused(.opConflict): return try await find(key)
-        case .refused(let code):
-            return DaemonMessage.Receipt(
-                operation: key.id, state: .refused, isRepeat: true, code: code,
-                message: "the operation was settled, or is too old to know", at: wall)
+        case .refused(.opConflict): return try await find(key, at: wall)
+        case .refused(.busy): return nil
+        case .refused(let code): return .unknowable(key.id, code, at: wall)
         case .fresh:
             let receipt = DaemonMessage.Receipt(
                 operation: key.id, state: .refused, isRepeat: false, code: .opSettled,
@@ -109,7 +130,7 @@ final class OperationLedger: Sendable {
                 throw error
             }
             record(receipt, for: key)
-            return nil
+            return .absent(key.id, at: wall)
         }
     }
 
@@ -142,9 +163,13 @@ final class OperationLedger: Sendable {
 }
 
 extension DaemonMessage.Receipt {
-    fileprivate var repeated: DaemonMessage.Receipt {
-        var receipt = self
-        receipt.isRepeat = true
-        return receipt
+    fileprivate static func absent(_ operation: OperationID, at wall: WallTime) -> Self {
+        Self(operation: operation, state: .absent, isRepeat: false, at: wall)
+    }
+
+    fileprivate static func unknowable(_ operation: OperationID, _ code: ErrorCode, at wall: WallTime) -> Self {
+        Self(
+            operation: operation, state: .refused, isRepeat: true, code: code,
+            message: "the operation was settled, or is too old to know", at: wall)
     }
 }

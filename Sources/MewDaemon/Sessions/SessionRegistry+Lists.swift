@@ -1,6 +1,7 @@
 import MewBase
 import MewHost
 import MewIdentity
+import MewLoop
 import MewSession
 import MewWire
 
@@ -188,19 +189,30 @@ extension SessionRegistry {
 
     // MARK: - Questions about operations
 
+    /// In a task of its own, because an operation that is under way may be so for as long as the disk is full. One query of a
+    /// channel at a time: the next one waits, and whoever sends it.
     func answer(_ query: ClientMessage.ReceiptQuery, _ ref: String?, _ client: SessionClient) async {
+        await queries[client.id]?.value
+        guard !client.isEnded else { return }
+        queries[client.id] = environment.loop.spawn { [self] in await answerAll(query, ref, client) }
+    }
+
+    private func answerAll(_ query: ClientMessage.ReceiptQuery, _ ref: String?, _ client: SessionClient) async {
         for operation in query.operations.prefix(ClientMessage.ReceiptQuery.maxOperations) {
-            let key = OperationKey(device: client.node, id: operation)
-            do throws(StoreError) {
-                let receipt =
-                    query.settle ? try await ledger.settle(key, at: environment.wall) : try await ledger.find(key)
-                let absent = DaemonMessage.Receipt(
-                    operation: operation, state: .absent, isRepeat: false, at: environment.wall)
-                tell(client, .receipt(receipt ?? absent), ref)
-            } catch {
-                tell(
-                    client, .error(.init(message: error.description, code: .notSaved, operation: operation)), ref)
-            }
+            await answer(operation, settle: query.settle, ref, client)
+        }
+        queries[client.id] = nil
+    }
+
+    private func answer(_ operation: OperationID, settle: Bool, _ ref: String?, _ client: SessionClient) async {
+        let key = OperationKey(device: client.node, id: operation)
+        do throws(StoreError) {
+            let receipt =
+                settle
+                ? try await ledger.settle(key, at: environment.wall) : try await ledger.find(key, at: environment.wall)
+            if let receipt { tell(client, .receipt(receipt), ref) }
+        } catch {
+            tell(client, .error(.init(message: error.description, code: .notSaved, operation: operation)), ref)
         }
     }
 }

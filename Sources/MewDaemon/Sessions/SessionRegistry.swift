@@ -28,6 +28,8 @@ package actor SessionRegistry: SessionService {
     /// Devices and stock connections whose prompts name no sessions.
     var unnamingDevices: Set<NodeID> = []
     var unnamingClients: Set<ClientID> = []
+    /// Questions about operations that are being answered, one of a channel.
+    var queries: [ClientID: Task<Void, Never>] = [:]
     private(set) var isOpen = false
     private var sweep: LoopTimer?
     private var lastPrune = Instant.zero
@@ -114,6 +116,7 @@ package actor SessionRegistry: SessionService {
         directory.remove(client)
         unnamingClients.remove(client.id)
         client.end()
+        queries[client.id]?.cancel()
         await detach(client)
     }
 

@@ -97,11 +97,13 @@ extension SessionRunner {
 
     // MARK: - Receipts
 
-    /// To every native channel of the device that hears the session, and to the one that asked.
+    /// To every native channel of the device that hears the session, and to the one that asked; if there is none, to the
+    /// device's control channels: it may have left while its prompt ran.
     private func tell(_ receipt: DaemonMessage.Receipt, _ key: OperationKey, _ client: SessionClient?) {
         var forms = FrameForms(.receipt(receipt), session: id)
         var receivers = attached.filter { $0.role == .session && $0.node == key.device }
         if let client, !receivers.contains(where: { $0.id == client.id }) { receivers.append(client) }
+        if receivers.isEmpty { receivers = services.directory.controls(of: key.device) }
         for receiver in receivers {
             guard let bytes = forms.bytes(for: receiver, isAttached: false) else { continue }
             _ = receiver.push(bytes, .reply)

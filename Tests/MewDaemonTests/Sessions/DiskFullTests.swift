@@ -101,6 +101,42 @@ struct DiskFullTests {
         }
     }
 
+    @Test("a question about a cancel that waits for the disk holds nothing up, and is answered when there is room")
+    func query() throws {
+        let agent = ScriptedAgent([[.hang]])
+        try SessionsBench.with("query-full", agent: agent) { bench in
+            let (control, channel, _) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            bench.disk.limitRoom(to: 0)
+            let cancel = try #require(try channel.send(.cancel(.init())))
+            _ = try control.take()
+            control.post(.receiptQuery(.init(operations: [cancel], settle: false)))
+            control.post(.listSessions)
+            try bench.world.run(for: .seconds(1))
+            #expect(try control.kinds() == [.sessionList, .groupList])
+            bench.disk.limitRoom(to: nil)
+            try bench.world.run(for: .seconds(3))
+            #expect(try control.take().receipts.map(\.operation) == [cancel])
+        }
+    }
+
+    @Test("a channel that ends takes its question with it")
+    func queryAndEnd() throws {
+        let agent = ScriptedAgent([[.hang]])
+        try SessionsBench.with("query-end", agent: agent) { bench in
+            let (control, channel, _) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            bench.disk.limitRoom(to: 0)
+            let cancel = try #require(try channel.send(.cancel(.init())))
+            control.post(.receiptQuery(.init(operations: [cancel], settle: false)))
+            try bench.settle()
+            let registry = bench.registry
+            #expect(try bench.run { await registry.queries.count } == 1)
+            try control.leave()
+            #expect(try bench.run { await registry.queries.count } == 0)
+        }
+    }
+
     @Test("the turn that fills the disk can be cancelled")
     func cancel() throws {
         let gate = ScriptGate()

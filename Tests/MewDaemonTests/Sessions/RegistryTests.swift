@@ -140,6 +140,53 @@ struct RegistryTests {
         }
     }
 
+    @Test("a question about a receipt that is not kept any more is answered with op_expired, also before a restart")
+    func expiredQuery() throws {
+        try SessionsBench.with("expired", agent: ScriptedAgent([])) { bench in
+            let (control, _, id) = try open(bench)
+            func outcomes(_ control: BenchClient, _ operation: OperationID) throws -> [ErrorCode?] {
+                _ = try control.take()
+                try control.send(.receiptQuery(.init(operations: [operation], settle: false)))
+                try control.send(.receiptQuery(.init(operations: [operation], settle: true)))
+                try control.send(.renameSession(.init(sessionID: id, title: "x")), operation: operation)
+                return try control.take().receipts.map(\.code)
+            }
+            let renamed = try #require(try control.send(.renameSession(.init(sessionID: id, title: "x"))))
+            for _ in 0..<ReceiptLedger.rememberedPerDevice {
+                try control.send(.pinSession(.init(sessionID: id, pinned: true)))
+            }
+            try bench.world.run(for: .seconds(31 * 86_400))
+            let registry = bench.registry
+            try bench.run {
+                let environment = await registry.environment
+                try await environment.store.prune(now: environment.wall)
+            }
+            #expect(try outcomes(control, renamed) == [.opExpired, .opExpired, .opExpired])
+            bench.kill(seed: 3)
+            try bench.restart()
+            let after = try bench.client(.control)
+            #expect(try outcomes(after, renamed) == [.opExpired, .opExpired, .opExpired])
+        }
+    }
+
+    @Test("a device that left while its prompt ran hears the end of it on control")
+    func receiptOnControl() throws {
+        let gate = ScriptGate()
+        try SessionsBench.with("left", agent: ScriptedAgent([[.wait(gate)]])) { bench in
+            let (control, channel, _) = try open(bench)
+            let other = try bench.client(.control, device: 2)
+            let prompt = try channel.send(.prompt(.init(text: "run")))
+            #expect(try control.take().receipts.isEmpty)
+            try channel.leave()
+            gate.open()
+            try bench.settle()
+            let receipts = try control.take().receipts
+            #expect(receipts.map(\.operation) == [prompt])
+            #expect(receipts.map(\.result) == [.completed])
+            #expect(try other.take().receipts.isEmpty)
+        }
+    }
+
     @Test("messages on the wrong channel, without op_id, to no session, or for a session unknown")
     func refusals() throws {
         try SessionsBench.with("refusals", agent: ScriptedAgent([])) { bench in
