@@ -6,6 +6,40 @@ import Testing
 
 @Suite("a session is read from the store")
 struct LoadingTests {
+    @Test("what a load wants to save waits for the next step where nothing can be saved, and nothing of it is lost")
+    func unsavedLoad() throws {
+        var bench = CoreBench()
+        let client = bench.attach(isNew: true)
+        bench.send(.renameSession(.init(sessionID: CoreBench.session, title: "x")), from: client)
+        let stored = try #require(bench.world.load(CoreBench.session))
+        let suspect = StoredSession(
+            row: stored.row, events: stored.events, headSequence: stored.headSequence, lostEvents: 0, isSuspect: true,
+            messages: [], messageCount: 0, requests: [], work: [])
+        var core = try SessionCore(
+            loading: suspect, offer: AgentOffer(models: [], personas: []), at: bench.moment)
+        let by = By(node: CoreBench.node(1), name: "laptop", clientKind: .cli)
+        let other = AttachedClient(id: ClientID(9), link: .native, by: by)
+        let attach = SessionInput.attach(other, after: nil, epoch: nil, isNew: false)
+        let performed = core.handleWithoutSaving(attach, at: bench.moment)
+        let step = try #require(performed)
+        #expect(step.writes.isEmpty && !step.effects.isEmpty)
+        #expect(core.clients == [other])
+        let rename = ClientRequest(
+            .renameSession(.init(sessionID: CoreBench.session, title: "y")), client: other.id, link: .native, by: by,
+            operation: nil)
+        let refused = core.handleWithoutSaving(.request(rename), at: bench.moment)
+        #expect(refused?.writes == nil)
+        let next = core.handle(.detach(other.id), at: bench.moment)
+        #expect(next.writes.count == 1)
+        guard case .putSession(let row)? = next.writes.first else {
+            Issue.record("the load's own row must be saved")
+            return
+        }
+        #expect(SessionRecord(in: row)?.epoch == core.record.epoch)
+        let last = core.handle(.detach(other.id), at: bench.moment)
+        #expect(last.writes.isEmpty)
+    }
+
     /// A session with `prompts` finished turns, as it is stored.
     private func stored(prompts: Int) throws -> StoredSession {
         var bench = CoreBench()

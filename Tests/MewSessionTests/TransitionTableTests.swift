@@ -39,6 +39,7 @@ struct TransitionTableTests {
         ("commandEnded", { bench, _ in bench.handle(.commandEnded(isDone: true)) }),
         ("recovered", { bench, _ in bench.handle(.recovered(isAgentGone: true)) }),
         ("shutDown", { bench, _ in bench.handle(.shutDown) }),
+        ("erased", { bench, _ in bench.handle(.erased) }),
         ("revoked", { bench, _ in bench.handle(.revoked(CoreBench.node(1))) }),
     ]
 
@@ -108,6 +109,7 @@ struct TransitionTableTests {
         idle commandEnded: –
         idle recovered: –
         idle shutDown: –
+        idle erased: –
         idle revoked: –
         turn prompt: user_message receipt:stored
         turn guide: user_message receipt:done
@@ -124,6 +126,7 @@ struct TransitionTableTests {
         turn commandEnded: –
         turn recovered: error_event session_activity_changed receipt:interrupted
         turn shutDown: error_event session_activity_changed receipt:interrupted
+        turn erased: error_event session_activity_changed receipt:interrupted
         turn revoked: –
         asking prompt: user_message receipt:stored
         asking guide: user_message receipt:done
@@ -140,6 +143,7 @@ struct TransitionTableTests {
         asking commandEnded: –
         asking recovered: request_resolved error_event session_activity_changed receipt:interrupted ANSWER×1
         asking shutDown: request_resolved error_event session_activity_changed receipt:interrupted ANSWER×1
+        asking erased: request_resolved error_event session_activity_changed receipt:interrupted ANSWER×1
         asking revoked: –
         cancelling prompt: user_message receipt:stored
         cancelling guide: user_message receipt:done
@@ -156,6 +160,7 @@ struct TransitionTableTests {
         cancelling commandEnded: –
         cancelling recovered: error_event session_activity_changed receipt:interrupted
         cancelling shutDown: error_event session_activity_changed receipt:interrupted
+        cancelling erased: error_event session_activity_changed receipt:interrupted
         cancelling revoked: –
         command prompt: user_message receipt:stored
         command guide: user_message receipt:done
@@ -172,6 +177,7 @@ struct TransitionTableTests {
         command commandEnded: session_cleared slash_result receipt:done
         command recovered: –
         command shutDown: –
+        command erased: receipt:unknown_session
         command revoked: –
         queued prompt: user_message receipt:stored
         queued guide: user_message receipt:done
@@ -188,7 +194,8 @@ struct TransitionTableTests {
         queued commandEnded: –
         queued recovered: error_event session_activity_changed session_activity_changed receipt:interrupted receipt:started START
         queued shutDown: error_event session_activity_changed receipt:interrupted
-        queued revoked: receipt:revoked
+        queued erased: error_event session_activity_changed receipt:interrupted receipt:cancelled
+        queued revoked: receipt:cancelled
         """
 }
 

@@ -429,20 +429,45 @@ struct TurnTests {
         }
     }
 
-    @Test("a revoked device's waiting prompts are refused; others run")
+    @Test("a revoked device's waiting prompts end as cancelled, its other work is refused; others run")
     func revoked() {
         var bench = CoreBench()
         let laptop = bench.attach(device: 1, isNew: true)
         let phone = bench.attach(device: 2, name: "phone")
         bench.send(text("one"), from: laptop)
         bench.send(text("two"), from: phone)
+        bench.send(.slashCommand(.init(command: "/clear")), from: phone)
         bench.send(text("three"), from: laptop)
         _ = bench.takeReceipts()
         bench.handle(.revoked(CoreBench.node(2)))
-        #expect(bench.takeReceipts().map(\.code) == [.revoked])
+        let receipts = bench.takeReceipts()
+        #expect(receipts.map(\.state) == [.done, .refused])
+        #expect(receipts.map(\.result) == [.cancelled, nil])
+        #expect(receipts.map(\.code) == [nil, .revoked])
+        #expect(receipts.map(\.message) == ["the device was revoked", "the device was revoked"])
         bench.endTurn()
         bench.endTurn()
         #expect(bench.startedTurns.map(\.text) == ["one", "three"])
+    }
+
+    @Test("when a session is erased, what runs is interrupted, what waits is cancelled or refused, and nothing starts")
+    func erased() {
+        var bench = CoreBench(
+            offer: AgentOffer(models: [ModelInfo(id: "p/m", provider: "p", model: "m")], personas: []))
+        let client = bench.attach(isNew: true)
+        let running = bench.send(text("one"), from: client)
+        let waiting = bench.send(text("two"), from: client)
+        let model = bench.send(.switchModel(.init(provider: "p", model: "m")), from: client)
+        let last = bench.send(text("three"), from: client)
+        _ = bench.takeReceipts()
+        bench.handle(.erased)
+        let receipts = bench.takeReceipts()
+        #expect(receipts.map(\.operation) == [running, waiting, model, last])
+        #expect(receipts.map(\.state) == [.done, .done, .refused, .done])
+        #expect(receipts.map(\.result) == [.interrupted, .cancelled, nil, .cancelled])
+        #expect(receipts.map(\.code) == [nil, nil, .unknownSession, nil])
+        #expect(bench.startedTurns.map(\.text) == ["one"])
+        #expect(bench.world.sessions[CoreBench.session]?.work.isEmpty == true)
     }
 
     @Test("a command that was under way when the daemon died is carried out again, and then the prompts behind it")

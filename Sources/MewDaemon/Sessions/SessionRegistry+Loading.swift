@@ -172,7 +172,7 @@ extension SessionRegistry {
 
     // MARK: - Deleting
 
-    /// Ends what runs, then erases. Nobody is told but by a new list: there is no message for it.
+    /// Ends what runs, then erases, and with it ends what waited. Nobody else is told but by a new list: there is no message for it.
     ///
     /// Its channels end first, so that nothing starts between the end of the turn and the erasing. If the disk takes nothing,
     /// the session is still there and can be attached to again.
@@ -181,17 +181,33 @@ extension SessionRegistry {
             return await refuse(request, .unknownSession, "session not found", client)
         }
         defer { deleting.remove(id) }
-        var agent: (any AgentBackend)?
-        if let slot = slots[id], let runner = await runner(in: slot) {
-            agent = runner.agent
-            forget(runner)
-            await runner.shutDown()
-        }
-        guard await conclude(request, client, [.deleteSession(id)]) else { return }
+        let runner = await runnerToErase(id)
+        let erasure = await runner?.erasure() ?? SessionStep()
+        guard await conclude(request, client, erasure.writes + [.deleteSession(id)]) else { return }
         listings[id] = nil
-        await agent?.forget(id)
+        await runner?.erased(erasure)
+        if let runner { forget(id, with: runner.agent) }
         broadcastLists()
     }
+
+    /// Stopped; nil for a session that cannot be read, of which nothing can be ended.
+    private func runnerToErase(_ id: SessionID) async -> SessionRunner? {
+        if let slot = slots[id], let runner = await runner(in: slot) {
+            forget(runner)
+            await runner.shutDown()
+            return runner
+        }
+        return try? await read(id).get()
+    }
+
+    /// In a task of its own: an agent takes its time, and the one who deletes has other things to ask.
+    private func forget(_ id: SessionID, with agent: any AgentBackend) {
+        let loop = environment.loop
+        loop.spawn { await withTimeLimit(Self.forgetPatience, on: loop) { await agent.forget(id) } }
+    }
+
+    /// What an agent needs to end a process. One that takes longer is told to stop trying.
+    private static let forgetPatience = Duration.seconds(10)
 }
 
 /// Stands for an agent that is not configured any more: the session can be read, and says why it does not work.

@@ -171,13 +171,7 @@ extension SessionRegistry {
         switch frame.message {
         case .newSession(let new): await reattach(receipt, new.clientKind, client)
         case .newSessionInGroup(let new): await reattach(receipt, new.clientKind, client)
-        case .answer(let answer):
-            tell(
-                client,
-                .answerVerdict(
-                    .init(
-                        operation: receipt.operation, requestID: answer.requestID,
-                        outcome: Self.outcome(of: receipt))), nil)
+        case .answer(let answer): await repeatVerdict(answer, receipt, client)
         default: break
         }
     }
@@ -194,13 +188,12 @@ extension SessionRegistry {
         }
     }
 
-    private static func outcome(of receipt: DaemonMessage.Receipt) -> AnswerOutcome {
-        switch (receipt.state, receipt.code) {
-        case (.refused, .tooLate): .tooLate
-        case (.refused, .notWhatWasShown): .notWhatWasShown
-        case (.refused, _): .unknown
-        case (.stored, _), (.started, _), (.done, _), (.absent, _): .repeated
-        }
+    /// The session knows who won. One that is gone leaves the receipt alone.
+    private func repeatVerdict(
+        _ answer: Answer, _ receipt: DaemonMessage.Receipt, _ client: SessionClient
+    ) async {
+        guard let id = receipt.sessionID, case .success(let runner) = await runner(for: id) else { return }
+        tell(client, .answerVerdict(await runner.verdict(repeated: answer, receipt)), nil)
     }
 
     private func tellRefused(_ operation: OperationID, _ code: ErrorCode, _ client: SessionClient) {

@@ -62,6 +62,19 @@ extension SessionRunner {
         stopWorking()
     }
 
+    /// The end of everything that was promised in the session. To be stored with the writes that delete it, and then performed.
+    func erasure() -> SessionStep {
+        var last = core
+        var erasure = last.handle(.erased, at: environment.moment)
+        erasure.writes.removeAll { if case .advanceReceipt = $0 { false } else { true } }
+        erasure.effects.removeAll { if case .receipt = $0 { false } else { true } }
+        return erasure
+    }
+
+    func erased(_ erasure: SessionStep) {
+        for effect in erasure.effects { perform(effect, for: nil) }
+    }
+
     /// An agent that does not stop by then is left to the next start, which ends what it recorded.
     private static let agentPatience = Duration.seconds(5)
 

@@ -28,8 +28,13 @@ extension SessionRunner {
         }
     }
 
-    /// The session's line in lists.
-    var info: SessionInfo { core.info }
+    /// The session's line in lists: what is stored, because nobody may hear of anything else.
+    var info: SessionInfo { committed.info }
+
+    /// The verdict of an answer that came before.
+    func verdict(repeated answer: Answer, _ receipt: DaemonMessage.Receipt) -> DaemonMessage.AnswerVerdict {
+        committed.verdict(repeated: answer, receipt)
+    }
 
     private func find(_ client: ClientID, _ origin: SessionClient?) -> SessionClient? {
         if origin?.id == client { return origin }
@@ -101,8 +106,8 @@ extension SessionRunner {
     /// device's control channels: it may have left while its prompt ran.
     private func tell(_ receipt: DaemonMessage.Receipt, _ key: OperationKey, _ client: SessionClient?) {
         var forms = FrameForms(.receipt(receipt), session: id)
-        var receivers = attached.filter { $0.role == .session && $0.node == key.device }
-        if let client, !receivers.contains(where: { $0.id == client.id }) { receivers.append(client) }
+        var receivers = attached.filter { $0.role == .session && $0.node == key.device && !$0.isEnded }
+        if let client, !client.isEnded, !receivers.contains(where: { $0.id == client.id }) { receivers.append(client) }
         if receivers.isEmpty { receivers = services.directory.controls(of: key.device) }
         for receiver in receivers {
             guard let bytes = forms.bytes(for: receiver, isAttached: false) else { continue }

@@ -10,6 +10,10 @@ extension SessionRunner {
     /// Nothing of the batch is stored, and nothing that was decided after it can be.
     func rollBack(_ undone: [Waiting], _ error: StoreError) {
         core = committed
+        guard health != .over else {
+            for item in undone { drop(item) }
+            return
+        }
         switch error {
         case .notSaved:
             health = .notSaving
@@ -28,11 +32,8 @@ extension SessionRunner {
     /// What changes nothing is done; operations are refused; what the agent says waits.
     func decideWithoutSaving(_ item: Waiting) {
         if case .shutDown = item.input { return shutDownUnsaved(item) }
-        var trial = core
-        let step = trial.handle(item.input, at: environment.moment)
-        if step.writes.isEmpty {
-            core = trial
-            committed = trial
+        if let step = core.handleWithoutSaving(item.input, at: environment.moment) {
+            committed = core
             for effect in step.effects { perform(effect, for: item.client) }
             item.performed?.resume()
             return
@@ -46,8 +47,8 @@ extension SessionRunner {
             item.performed?.resume()
         case .agent, .turnEnded, .commandEnded, .recovered, .revoked:
             hold(item)
-        case .attach, .resume, .drained, .detach, .shutDown:
-            // These write nothing; a load that found more than its row said may.
+        case .attach, .resume, .drained, .detach, .shutDown, .erased:
+            // These write nothing of their own, or do not come here.
             hold(item)
         }
     }
@@ -121,7 +122,9 @@ extension SessionRunner {
         switch item.input {
         case .request(let request): refuse(request, .internal, for: item.client)
         case .agent(let call, _, _): answer(call, .failed(.gone))
-        case .attach, .resume, .drained, .detach, .turnEnded, .commandEnded, .recovered, .shutDown, .revoked: break
+        case .attach, .resume, .drained, .detach, .turnEnded, .commandEnded, .recovered, .shutDown, .erased,
+            .revoked:
+            break
         }
         item.performed?.resume()
     }

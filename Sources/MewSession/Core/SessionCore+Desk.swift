@@ -1,5 +1,5 @@
 import MewBase
-import MewWire
+public import MewWire
 
 // Requests of the agent and the answers of people (spec/mew-wire.md §4.7, §4.13, NEEDS N-40 … N-43).
 
@@ -149,6 +149,24 @@ extension SessionCore {
                 .init(
                     operation: key.id, requestID: answer.requestID, outcome: outcome, how: closing?.outcome,
                     by: closing?.by, decision: closing?.decision)), to: request)
+    }
+
+    /// The verdict of an answer that came before, for a device that did not get it: with who won and how, as the first time.
+    public func verdict(repeated answer: Answer, _ receipt: DaemonMessage.Receipt) -> DaemonMessage.AnswerVerdict {
+        let outcome = Self.outcome(of: receipt)
+        let closing = outcome == .tooLate ? desk.find(answer.requestID)?.closing : nil
+        return DaemonMessage.AnswerVerdict(
+            operation: receipt.operation, requestID: answer.requestID, outcome: outcome, how: closing?.outcome,
+            by: closing?.by, decision: closing?.decision)
+    }
+
+    private static func outcome(of receipt: DaemonMessage.Receipt) -> AnswerOutcome {
+        switch (receipt.state, receipt.code) {
+        case (.refused, .tooLate): .tooLate
+        case (.refused, .notWhatWasShown): .notWhatWasShown
+        case (.refused, _): .unknown
+        case (.stored, _), (.started, _), (.done, _), (.absent, _): .repeated
+        }
     }
 
     /// An answer that settles nothing. A stock client only wants its sheet to go away.

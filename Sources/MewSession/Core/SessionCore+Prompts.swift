@@ -116,14 +116,24 @@ extension SessionCore {
 
     /// Nothing more is done for a device that was revoked while it waited. What runs already is cancelled by others, if at all.
     mutating func revoke(_ device: NodeID, _ moment: Moment) {
-        let running = isCommandRunning ? work.first?.number : nil
-        let refused = work.filter { $0.work.by.node == device && $0.number != running }
-        for waiting in refused {
-            forget(waiting)
-            settle(waiting, .refused, moment, code: .revoked, sentence: "the device was revoked")
-        }
-        work.removeAll { waiting in refused.contains { $0.number == waiting.number } }
+        dropWork(of: device, code: .revoked, "the device was revoked", moment)
         for waiting in guidance where waiting.work.by.node == device { forget(waiting) }
         guidance.removeAll { $0.work.by.node == device }
+    }
+
+    /// Takes out what waits, of one device or of all. A prompt that was acknowledged ends as cancelled, with the reason: its
+    /// sender was promised an end. Other work is refused. A command of a device that the agent carries out goes on.
+    mutating func dropWork(of device: NodeID?, code: ErrorCode, _ sentence: String, _ moment: Moment) {
+        let running = isCommandRunning && device != nil ? work.first?.number : nil
+        let dropped = work.filter { $0.number != running && (device == nil || $0.work.by.node == device) }
+        for waiting in dropped {
+            forget(waiting)
+            if waiting.work.task.prompt != nil {
+                settle(waiting, .done, moment, result: .cancelled, sentence: sentence)
+            } else {
+                settle(waiting, .refused, moment, code: code, sentence: sentence)
+            }
+        }
+        work.removeAll { waiting in dropped.contains { $0.number == waiting.number } }
     }
 }

@@ -59,6 +59,14 @@ extension SessionCore {
         endTurn(.interrupted, note: Self.stopNote, moment)
     }
 
+    /// Nothing starts any more, and whatever was promised gets its end.
+    mutating func erase(_ moment: Moment) {
+        isShutDown = true
+        if record.turn != nil { endTurn(.interrupted, note: Self.deletedNote, moment) }
+        dropWork(of: nil, code: .unknownSession, Self.deletedNote, moment)
+    }
+
+    static let deletedNote = "the session was deleted"
     static let crashNote = "interrupted: the daemon stopped in the middle of this turn; it was not run again"
     static let stopNote = "interrupted: the daemon is shutting down"
 

@@ -39,7 +39,7 @@ extension SessionCore {
         let client = workClients.removeValue(forKey: waiting.number)
         let prompt = waiting.work.task.prompt
         guard let key = waiting.work.operation else {
-            guard state == .refused, let sentence, let client else { return }
+            guard let sentence, let client else { return }
             step.effects.append(
                 .send(SessionMessage(.error(.init(message: sentence, code: code)), isReply: true), to: .client(client)))
             return

@@ -78,6 +78,19 @@ public struct SessionCore: Sendable {
         return step
     }
 
+    /// For a disk that takes nothing: what the input says is done, and what was to be saved before stays so for the next step.
+    /// Nil, with nothing changed, when the input itself must be saved.
+    public mutating func handleWithoutSaving(_ input: SessionInput, at moment: Moment) -> SessionStep? {
+        var trial = self
+        trial.step = SessionStep()
+        (trial.mustSave, trial.mustWriteMessages) = (false, false)
+        trial.dispatch(input, moment)
+        guard trial.step.writes.isEmpty, !trial.mustSave, !trial.mustWriteMessages else { return nil }
+        (trial.mustSave, trial.mustWriteMessages) = (mustSave, mustWriteMessages)
+        self = trial
+        return step
+    }
+
     private mutating func dispatch(_ input: SessionInput, _ moment: Moment) {
         switch input {
         case .attach(let client, let after, let epoch, let isNew):
@@ -91,6 +104,7 @@ public struct SessionCore: Sendable {
         case .commandEnded(let isDone): commandEnded(isDone, moment)
         case .recovered(let isAgentGone): recover(isAgentGone: isAgentGone, moment)
         case .shutDown: shutDown(moment)
+        case .erased: erase(moment)
         case .revoked(let device): revoke(device, moment)
         }
     }

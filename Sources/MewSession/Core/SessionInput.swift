@@ -23,6 +23,9 @@ public enum SessionInput: Sendable {
     case recovered(isAgentGone: Bool)
     /// The daemon goes away in order: the turn is over, what waits stays.
     case shutDown
+    /// The session goes away for good: everything that was promised in it gets an end. Its receipts must be part of the commit
+    /// that deletes the session; the rest of its writes goes with it.
+    case erased
     /// The device may no longer do anything.
     case revoked(NodeID)
 }

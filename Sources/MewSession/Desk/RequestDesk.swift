@@ -111,7 +111,8 @@ public struct RequestDesk: Sendable {
         return entry
     }
 
-    private func find(_ id: RequestID) -> DeskEntry? {
+    /// Open, or settled and still remembered.
+    func find(_ id: RequestID) -> DeskEntry? {
         open.first { $0.request.id == id } ?? settled.last { $0.request.id == id }
     }
 }

@@ -80,6 +80,35 @@ struct DiskFullTests {
         }
     }
 
+    @Test("a session that a load must write can be attached to, left and attached to again")
+    func loadOnFullDisk() throws {
+        let part = Part(
+            id: PartID(ULID(high: 1, low: 1)), messageID: MessageID(ULID(high: 1, low: 2)),
+            session: ULID(high: 0, low: 0), content: .text(.init(text: "")))
+        let delta = ScriptedAgent.Step.emit(.provider(.partDelta(.init(partID: part.id, delta: "word "))))
+        let agent = ScriptedAgent([[.emit(.provider(.partStart(part))), delta, delta, .hang]])
+        try SessionsBench.with("load-full", agent: agent) { bench in
+            let (_, channel, id) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            bench.kill(seed: 1)
+            bench.disk.limitRoom(to: 0)
+            try bench.restart()
+            for _ in 0..<2 {
+                let reader = try bench.client(.session, device: 2)
+                try reader.send(.attachSession(.init(sessionID: id)))
+                #expect(try reader.kinds().last == .caughtUp)
+                try reader.leave()
+            }
+            bench.disk.limitRoom(to: nil)
+            try bench.world.run(for: .seconds(3))
+            let reader = try bench.client(.session, device: 2)
+            try reader.send(.attachSession(.init(sessionID: id)))
+            let list = try bench.client(.control)
+            try list.send(.listSessions)
+            #expect(try list.take().sessionList?.map(\.turnID) == [nil])
+        }
+    }
+
     @Test("32 cancels wait for a full disk, the 33rd is refused")
     func manyCancels() throws {
         let agent = ScriptedAgent([[.hang]])

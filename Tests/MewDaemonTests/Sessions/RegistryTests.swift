@@ -332,7 +332,9 @@ struct RegistryTests {
             #expect(channel.isOver)
             #expect(agent.deeds.contains(.forgot(id)))
             let frames = try control.take()
-            #expect(frames.receipts.map(\.state) == [.done])
+            // Of the prompt and of the deletion.
+            #expect(frames.receipts.map(\.result) == [.interrupted, nil])
+            #expect(frames.receipts.map(\.state) == [.done, .done])
             #expect(frames.sessionList?.isEmpty == true)
             let again = try bench.client(.session)
             try again.send(.attachSession(.init(sessionID: id)))
@@ -342,6 +344,104 @@ struct RegistryTests {
             let after = try bench.client(.control)
             try after.send(.deleteSession(.init(sessionID: id)))
             #expect(try after.take().receipts.map(\.code) == [.unknownSession])
+        }
+    }
+
+    @Test("deleting ends every prompt that was acknowledged, and the device hears of it on control")
+    func deletingEndsPrompts() throws {
+        try SessionsBench.with("delete-queue", agent: ScriptedAgent([[.hang]])) { bench in
+            let (control, channel, id) = try open(bench)
+            let prompts = try (1...3).map { number in
+                try #require(try channel.send(.prompt(.init(text: "\(number)"))))
+            }
+            _ = try control.take()
+            let delete = try control.send(.deleteSession(.init(sessionID: id)))
+            let receipts = try control.take().receipts.filter { $0.operation != delete }
+            #expect(receipts.map(\.operation) == prompts)
+            #expect(receipts.map(\.result) == [.interrupted, .cancelled, .cancelled])
+            try control.send(.receiptQuery(.init(operations: prompts, settle: false)))
+            #expect(try control.take().receipts.map(\.result) == [.interrupted, .cancelled, .cancelled])
+        }
+    }
+
+    @Test("the power fails at any step of deleting: every prompt has an end afterwards", arguments: 0..<60)
+    func powerCutInDeleting(steps: Int) throws {
+        let agent = ScriptedAgent([[.hang]])
+        try SessionsBench.with("delete-cut", seed: UInt64(steps), agent: agent) { bench in
+            let (control, channel, id) = try open(bench)
+            let prompts = try (1...3).map { number in
+                try #require(try channel.send(.prompt(.init(text: "\(number)"))))
+            }
+            control.post(.deleteSession(.init(sessionID: id)))
+            bench.world.run(steps: steps)
+            bench.kill(seed: UInt64(steps))
+            try bench.restart()
+            try bench.world.run(for: .seconds(10))
+            let after = try bench.client(.control)
+            try after.send(.receiptQuery(.init(operations: prompts, settle: false)))
+            let receipts = try after.take().receipts
+            #expect(receipts.map(\.state) == [.done, .done, .done])
+            #expect(receipts.first?.result == .interrupted)
+        }
+    }
+
+    @Test("an agent that takes its time to forget a deleted session holds nothing up")
+    func slowForgetting() throws {
+        let gate = ScriptGate()
+        try SessionsBench.with("forget", agent: ScriptedAgent([], forgetGate: gate)) { bench in
+            let (control, _, id) = try open(bench)
+            control.post(.deleteSession(.init(sessionID: id)))
+            try bench.settle()
+            #expect(try control.kinds() == [.receipt, .sessionList])
+            try control.send(.listAgents)
+            #expect(try control.kinds() == [.agentList])
+            #expect(bench.agent.deeds == [.forgot(id)])
+            gate.open()
+        }
+    }
+
+    @Test("a list shows what is stored, not what is decided")
+    func listsShowWhatIsStored() throws {
+        try SessionsBench.with("stored-list", agent: ScriptedAgent([[.hang]]), commitTime: .seconds(1)) { bench in
+            let control = try bench.client(.control)
+            let channel = try bench.client(.session)
+            channel.post(.newSession(.init(cwd: "/tmp")))
+            try bench.world.run(for: .seconds(2))
+            channel.post(.prompt(.init(text: "run")))
+            try bench.settle()
+            try control.send(.listSessions)
+            let before = try #require(try control.take().sessionList?.first)
+            #expect(before.headSequence == .zero && before.turnID == nil && before.state == .active)
+            try bench.world.run(for: .seconds(2))
+            try control.send(.listSessions)
+            let after = try #require(try control.take().sessionList?.first)
+            #expect(after.headSequence == SequenceNumber(2) && after.turnID != nil && after.state == .running)
+        }
+    }
+
+    @Test("an answer that came too late hears who won each time it is repeated, also after a restart")
+    func repeatedVerdict() throws {
+        let agent = ScriptedAgent([[.permission(permission), .hang]])
+        try SessionsBench.with("late", agent: agent) { bench in
+            let (_, channel, id) = try open(bench)
+            let other = try bench.client(.session, device: 2, name: "phone")
+            try other.send(.attachSession(.init(sessionID: id)))
+            try channel.send(.prompt(.init(text: "run")))
+            let request = try #require(try channel.take().request)
+            try other.send(answer(request, .deny))
+            let late = answer(request, .allowOnce)
+            let operation = try channel.send(late)
+            let first = try #require(try channel.take().verdict)
+            #expect(first.outcome == .tooLate && first.by?.name == "phone" && first.decision == "deny")
+            try channel.send(late, operation: operation)
+            #expect(try channel.take().verdict == first)
+            bench.kill(seed: 2)
+            try bench.restart()
+            let again = try bench.client(.session)
+            try again.send(.attachSession(.init(sessionID: id)))
+            _ = try again.take()
+            try again.send(late, operation: operation)
+            #expect(try again.take().verdict == first)
         }
     }
 

@@ -254,6 +254,10 @@ extension [DaemonFrame] {
         }.first
     }
 
+    var verdict: DaemonMessage.AnswerVerdict? {
+        lazy.compactMap { if case .answerVerdict(let verdict) = $0.message { verdict } else { nil } }.first
+    }
+
     var request: Request? {
         lazy.compactMap { if case .request(let request) = $0.message { request } else { nil } }.first
     }

@@ -33,6 +33,8 @@ package final class ScriptedAgent: AgentBackend {
     package let personas: [AgentPersona]
     /// Commands wait for it, until they are cancelled.
     private let commandGate: ScriptGate?
+    /// Forgetting a session waits for it, and does not hear that it is cancelled.
+    private let forgetGate: ScriptGate?
     private let state: Mutex<State>
 
     private struct State {
@@ -43,11 +45,11 @@ package final class ScriptedAgent: AgentBackend {
     package init(
         _ scripts: [[Step]], name: String = "scripted", models: [ModelInfo] = [], defaultModel: ModelName? = nil,
         defaultThinkingVariant: String? = nil, personas: [AgentPersona] = [],
-        commandGate: ScriptGate? = nil
+        commandGate: ScriptGate? = nil, forgetGate: ScriptGate? = nil
     ) {
         (self.name, self.models, self.defaultModel, self.personas) = (name, models, defaultModel, personas)
         self.defaultThinkingVariant = defaultThinkingVariant
-        self.commandGate = commandGate
+        (self.commandGate, self.forgetGate) = (commandGate, forgetGate)
         state = Mutex(State(scripts: scripts))
     }
 
@@ -62,7 +64,10 @@ package final class ScriptedAgent: AgentBackend {
         do throws(AgentHostError) { return try await play(script, host) } catch { return .cancelled }
     }
 
-    package func forget(_ session: SessionID) async { note(.forgot(session)) }
+    package func forget(_ session: SessionID) async {
+        note(.forgot(session))
+        await forgetGate?.passDeaf()
+    }
 
     package func compact(_ session: SessionID, host: any AgentHost) async -> Bool {
         note(.compacted(session))
