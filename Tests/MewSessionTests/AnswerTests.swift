@@ -221,6 +221,45 @@ struct AnswerTests {
         #expect(bench.core.desk.open.count == RequestDesk.maxOpen)
     }
 
+    /// A permission whose request is encoded in just so many bytes.
+    private func permission(encodedIn bytes: Int) -> AgentCall {
+        func call(_ count: Int) -> ToolPermission {
+            let command = JSON.string(String(repeating: "x", count: count))
+            return ToolPermission(toolName: "bash", input: ["command": command], call: "c", sensitivity: .dangerous)
+        }
+        func size(_ tool: ToolPermission) -> Int {
+            let content = Request.Content.permission(toolName: tool.toolName, input: tool.input)
+            let id = RequestID(ULID(high: 1, low: 1))
+            return Request(id: id, callID: "", content: content, shown: content.shownText).encoded().count
+        }
+        // The text stands in it twice.
+        var tool = call((bytes - size(call(0))) / 2)
+        if size(tool) < bytes {
+            tool = ToolPermission(
+                toolName: "bash2", input: tool.input, call: "c", sensitivity: .dangerous)
+        }
+        return .permission(tool)
+    }
+
+    @Test("a request has at most 512 KiB, all open ones 1 MiB, so that whoever attaches can be shown them")
+    func tooLarge() throws {
+        var (bench, _) = running()
+        let limit = RequestDesk.maxRequestBytes
+        let fits = bench.call(permission(encodedIn: limit - 1))
+        #expect(bench.replies[fits] == nil)
+        let large = bench.call(permission(encodedIn: limit + 3))
+        guard case .failed(.tooLarge(let bytes)) = bench.replies[large] else {
+            Issue.record("it must be refused")
+            return
+        }
+        #expect((limit + 1...limit + 4).contains(bytes))
+        bench.call(permission(encodedIn: limit - 300))
+        #expect(bench.core.desk.open.count == 2)
+        let last = bench.call(permission(encodedIn: 400))
+        #expect(bench.replies[last] == .failed(.tooManyRequests))
+        #expect(bench.core.desk.open.reduce(0) { $0 + $1.request.encoded().count } <= RequestDesk.maxOpenBytes)
+    }
+
     @Test("what is shown is the request without its IDs, and the digest binds it to the request")
     func shown() throws {
         var (bench, client) = running()

@@ -1,8 +1,9 @@
 import MewBase
-import MewSession
 import MewTestSupport
 import MewWire
 import Testing
+
+@testable import MewSession
 
 @Suite("what a client is told when it attaches")
 struct AttachTests {
@@ -140,6 +141,74 @@ struct AttachTests {
         #expect(text.hasPrefix("…x") && text.hasSuffix(" 0"))
     }
 
+    @Test("a message of 20,000 parts comes as its last ones, as many as fit")
+    func manyParts() throws {
+        let id = MessageID(ULID(high: 4, low: 1))
+        let parts = (0..<20_000).map { number in
+            Part(
+                id: PartID(ULID(high: 5, low: UInt64(number))), messageID: id, session: ULID(high: 0, low: 0),
+                content: .text(.init(text: "\(number) " + String(repeating: "x", count: 100))))
+        }
+        let message = Message(
+            id: id, session: ULID(high: 0, low: 0), role: .user, parts: parts,
+            time: MessageTime(created: WallTime(milliseconds: 1)), sequence: .first)
+        let end = message.end(within: 64 << 10)
+        #expect(end.parts == Array(parts.suffix(end.parts.count)))
+        #expect(end.encoded().count <= 64 << 10)
+        var more = end
+        more.parts = Array(parts.suffix(end.parts.count + 1))
+        #expect(more.encoded().count > 64 << 10)
+        #expect(message.end(within: end.encoded().count) == end)
+        #expect(message.end(within: end.encoded().count - 1).parts.count == end.parts.count - 1)
+    }
+
+    @Test("whatever a session holds, a client gets at most 64 KiB before it is caught up, and a phone 256 KiB")
+    func firstScreen() throws {
+        var bench = CoreBench()
+        let first = bench.attach(isNew: true)
+        let large = String(repeating: "xxxxxxxxx\\", count: 4_000)
+        for number in 0..<30 {
+            bench.send(.prompt(.init(text: "\(number) \(large)")), from: first)
+            if number < 29 { bench.endTurn() }
+        }
+        bench.send(
+            .renameSession(.init(sessionID: CoreBench.session, title: String(repeating: "é", count: 200))), from: first)
+        let todo = Todo(id: 1, content: String(repeating: "t", count: 90), status: "pending")
+        bench.emit(.todos(Array(repeating: todo, count: 1_000)))
+        let file = FlaggedFile(path: String(repeating: "f", count: 60))
+        bench.emit(.flaggedFiles(Array(repeating: file, count: 1_000)))
+        let part = Part(
+            id: PartID(ULID(high: 4, low: 3)), messageID: MessageID(ULID(high: 4, low: 1)),
+            session: ULID(high: 0, low: 0), content: .text(.init(text: String(repeating: "y", count: 900_000))))
+        bench.emit(.provider(.partStart(part)))
+        for (link, kind, most) in [
+            (.native, .cli, 64 << 10), (.stock, .web, 64 << 10), (.stock, .mobile, 256 << 10),
+        ] as [(ApplicationProtocol, ClientKind, Int)] {
+            let frames = bench.takeFrames(bench.attach(link, kind: kind))
+            let screen = frames.filter { $0.message.kind != .clientAttached }
+            let bytes = screen.reduce(0) { $0 + ($1.encoded(for: link)?.count ?? 0) }
+            #expect(bytes <= most && bytes > most / 2, "\(kind): \(bytes) bytes")
+            let open = try #require(screen.lazy.compactMap(\.openPart).first)
+            let text = try #require(open.content.text?.text)
+            #expect(text.hasPrefix("…y") && text.hasSuffix("y"))
+        }
+        #expect(bench.core.record.todos.count == FirstScreen.maxTodos)
+        #expect(bench.core.record.flaggedFiles.count == FirstScreen.maxFlaggedFiles)
+    }
+
+    @Test("an open part that fits comes whole, and the page has what is left")
+    func smallOpenPart() throws {
+        var bench = bench(prompts: 20, text: String(repeating: "x", count: 8_000))
+        bench.send(.prompt(.init(text: "x")), from: bench.attach())
+        let part = Part(
+            id: PartID(ULID(high: 4, low: 3)), messageID: MessageID(ULID(high: 4, low: 1)),
+            session: ULID(high: 0, low: 0), content: .text(.init(text: String(repeating: "y", count: 20_000))))
+        bench.emit(.provider(.partStart(part)))
+        let frames = bench.takeFrames(bench.attach())
+        #expect(frames.lazy.compactMap(\.openPart).first?.content.text?.text.count == 20_000)
+        #expect(try page(frames).messages.count == 5)
+    }
+
     @Test("older pages are asked of the store, at most 24 messages; another list's cursor gets the newest page")
     func olderPages() throws {
         var bench = bench(prompts: 3)
@@ -198,7 +267,7 @@ struct AttachTests {
         }
     }
 
-    @Test("a phone gets the older form of history, whole, and a title right after ready")
+    @Test("a phone gets the older form of history, 24 messages, and a title right after ready")
     func phone() throws {
         var bench = bench(prompts: 40)
         let client = bench.attach(.stock, kind: .mobile)
@@ -211,7 +280,7 @@ struct AttachTests {
             Issue.record("another frame was expected")
             return
         }
-        #expect(history.messages.count == 40)
+        #expect(history.messages.count == 24)
     }
 
     @Test("presence: the newcomer hears of those who are there and of itself, they hear of it, and of its leaving")
@@ -314,5 +383,12 @@ struct SuspectTests {
         #expect(ready.map(\.headSequence) == [whole.headSequence])
         // The new epoch is stored, so that the next load finds the same one.
         #expect(step.writes.contains { if case .putSession = $0 { true } else { false } })
+    }
+}
+
+extension DaemonFrame {
+    fileprivate var openPart: Part? {
+        guard case .provider(let provider) = message, case .partStart(let part) = provider.event else { return nil }
+        return part
     }
 }

@@ -39,9 +39,11 @@ struct RequestDeskTests {
         }
         #expect(settled.closing?.by == laptop && settled.closing?.isBound == true)
         #expect(!isOpen(desk, one))
-        #expect(desk.answer(allow, by: laptop, digest: nil) == .repeated(settled))
-        #expect(desk.answer(allow, by: phone, digest: nil) == .tooLate(settled))
-        #expect(desk.answer(answer(one, .permission(.deny)), by: laptop, digest: nil) == .tooLate(settled))
+        let known = SettledRequest(settled)
+        #expect(known?.closing.decision == "allow_once")
+        #expect(desk.answer(allow, by: laptop, digest: nil) == known.map { .repeated($0) })
+        #expect(desk.answer(allow, by: phone, digest: nil) == known.map { .tooLate($0) })
+        #expect(desk.answer(answer(one, .permission(.deny)), by: laptop, digest: nil) == known.map { .tooLate($0) })
     }
 
     @Test("an answer for another text settles nothing, and the right one still can")
@@ -104,12 +106,12 @@ struct RequestDeskTests {
         #expect(closed.map(\.request.id) == (1...3).map { entry($0).request.id })
         #expect(desk.open.isEmpty)
         guard
-            case .tooLate(let entry) = desk.answer(answer(entry(2), .permission(.allowOnce)), by: phone, digest: nil)
+            case .tooLate(let request) = desk.answer(answer(entry(2), .permission(.allowOnce)), by: phone, digest: nil)
         else {
             Issue.record("an answer after the end is too late")
             return
         }
-        #expect(entry.closing?.outcome == .cancelled)
+        #expect(request.closing.outcome == .cancelled)
     }
 
     @Test("256 settled requests are remembered; the one before is unknown")
@@ -143,5 +145,34 @@ struct RequestDeskTests {
             let json = try JSON(parsing: entry.encoded())
             #expect(try DeskEntry.decode(json) == entry)
         }
+        let kept = try #require(SettledRequest(settled))
+        #expect(try SettledRequest.decode(try JSON(parsing: kept.encoded())) == kept)
+        #expect(SettledRequest(question) == nil)
+    }
+
+    @Test("a request that was kept whole by a former version is judged as it was: who, what and whether it is the same")
+    func formerForm() throws {
+        let former = """
+            {"outcome":"answered","by":{"node_id":"\(CoreBench.node(1).hex)","name":"laptop","client_kind":"cli"},\
+            "bound":true,"answer":{"type":"permission_response","request_id":"\(entry(1).request.id)","decision":"deny"}}
+            """
+        let closing = try DeskEntry.Closing.decode(try JSON(parsing: Array(former.utf8)))
+        let deny = answer(entry(1), .permission(.deny))
+        #expect(closing == DeskEntry.Closing(outcome: .answered, by: closing.by, answer: deny, isBound: true))
+        #expect(closing.decision == "deny")
+    }
+
+    @Test("what is kept of a settled request is small, however large request and answer were")
+    func small() throws {
+        var desk = RequestDesk()
+        let text = String(repeating: "x", count: 60_000)
+        let question = entry(1, .askUser(questions: [Question(prompt: text, options: [])]))
+        desk.open(question)
+        let verdict = desk.answer(answer(question, .questions([text])), by: laptop, digest: nil)
+        guard case .settled(let settled) = verdict else {
+            Issue.record("must settle")
+            return
+        }
+        #expect(try #require(SettledRequest(settled)).encoded().count < 500)
     }
 }

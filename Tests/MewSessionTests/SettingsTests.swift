@@ -22,6 +22,30 @@ struct SettingsTests {
         return (bench, client)
     }
 
+    @Test("after /compact that was done, a cursor of before gets the newest page; after one that was not, it holds")
+    func compactedList() throws {
+        var bench = CoreBench()
+        let client = bench.attach(isNew: true)
+        bench.send(.prompt(.init(text: "x")), from: client)
+        bench.endTurn()
+        for isDone in [false, true] {
+            let history = bench.core.record.history
+            bench.send(.slashCommand(.init(command: "/compact")), from: client)
+            bench.handle(.commandEnded(isDone: isDone))
+            #expect((bench.core.record.history == history) == !isDone)
+            let (pages, load) = (
+                bench.pages.count,
+                ClientMessage.loadSessionHistory(
+                    .init(sessionID: CoreBench.session, before: 1, historyID: history))
+            )
+            bench.send(load, from: client)
+            #expect((bench.pages.count > pages) == !isDone)
+        }
+        let history = bench.core.record.history
+        bench.crash()
+        #expect(bench.core.record.history == history)
+    }
+
     @Test("a model switch waits for the turn; the next turn has it, and a variant it lacks is switched off")
     func switchModel() {
         var (bench, client) = bench()

@@ -131,7 +131,13 @@ extension SessionRunner {
         }
     }
 
+    /// While the rows were read, the list that the cursor belongs to may have gone.
     private func send(_ rows: [MessageRow], _ page: PageRequest, to client: SessionClient) {
+        guard page.history == committed.record.history else {
+            var forms = FrameForms(committed.newestPage, session: id, ref: page.ref)
+            if let bytes = forms.bytes(for: client, isAttached: false) { _ = client.push(bytes, .reply) }
+            return
+        }
         let first = rows.first?.position ?? 0
         let message = DaemonMessage.sessionHistoryPage(
             .init(

@@ -49,11 +49,12 @@ public enum AgentHostError: Error, Hashable, Sendable {
     case cancelled
     /// The turn is over.
     case gone
-    /// The event, or the request with the text that people are shown, is larger than `AgentEvent.maxBytes`; nothing was stored.
+    /// The event is larger than `AgentEvent.maxBytes`, or the request with the text that people are shown larger than
+    /// `RequestDesk.maxRequestBytes`; nothing was stored.
     case tooLarge(bytes: Int)
     /// The session already has a process on record.
     case processRunning(AgentProcess)
-    /// More requests are open than people can answer.
+    /// More requests are open than people can answer, or larger ones than they can be shown.
     case tooManyRequests
 }
 

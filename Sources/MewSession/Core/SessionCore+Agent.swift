@@ -49,14 +49,14 @@ extension SessionCore {
             mustSave = true
             emit(.errorEvent(.init(message: text)), moment)
         case .todos(let todos):
-            record.todos = todos
+            record.todos = FirstScreen.kept(todos)
             mustSave = true
-            emit(.todosUpdated(.init(todos: todos)), moment)
+            emit(.todosUpdated(.init(todos: record.todos)), moment)
         case .changes(let changes): add(changes, moment)
         case .flaggedFiles(let files):
-            record.flaggedFiles = files
+            record.flaggedFiles = FirstScreen.kept(files)
             mustSave = true
-            emit(.flaggedFilesChanged(.init(sessionID: id, files: files)), moment)
+            emit(.flaggedFilesChanged(.init(sessionID: id, files: record.flaggedFiles)), moment)
         case .usage(let usage, let context):
             add(usage, context)
             transcript.addCost(usage.cost)

@@ -1,4 +1,4 @@
-import MewWire
+public import MewWire
 
 // Who hears the session, and what they get first (spec/mew-wire.md §4.3, spec/native-wire.md §2).
 //
@@ -65,21 +65,29 @@ extension SessionCore {
     }
 
     private mutating func giveSnapshot(to client: AttachedClient) {
-        let page =
-            client.isStockPhone
-            ? transcript.newest(maxMessages: Transcript.keptMessages, maxBytes: Transcript.keptBytes)
-            : transcript.newest(
-                maxMessages: Transcript.firstPageMessages, maxBytes: Transcript.firstPageBytes)
+        let page = firstScreen(client.isStockPhone ? .phone : .page).page
         if client.isStockPhone {
             stream(.sessionHistory(.init(messages: page.messages)), to: client)
         } else {
-            stream(
-                .sessionHistoryPage(
-                    .init(
-                        sessionID: id, messages: page.messages, nextCursor: page.nextCursor, replaces: true,
-                        asOfSequence: journal.head, historyID: record.history)), to: client, upTo: journal.head)
+            stream(.sessionHistoryPage(replacing(page)), to: client, upTo: journal.head)
         }
         if let part = page.openPart { stream(.provider(.init(event: .partStart(part))), to: client) }
+    }
+
+    private func firstScreen(_ limits: FirstScreen.Limits) -> FirstScreen {
+        FirstScreen(
+            transcript, limits, lists: record.todos.encoded().count + record.flaggedFiles.encoded().count)
+    }
+
+    private func replacing(_ page: Transcript.Page) -> DaemonMessage.SessionHistoryPage {
+        .init(
+            sessionID: id, messages: page.messages, nextCursor: page.nextCursor, replaces: true,
+            asOfSequence: journal.head, historyID: record.history)
+    }
+
+    /// For a client whose cursor belongs to a list that is no longer there: it replaces what the client has.
+    public var newestPage: DaemonMessage {
+        .sessionHistoryPage(replacing(firstScreen(.page).page))
     }
 
     private mutating func giveOpenRequests(to client: AttachedClient) {

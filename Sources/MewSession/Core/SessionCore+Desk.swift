@@ -40,11 +40,11 @@ extension SessionCore {
         detail: String? = nil, _ moment: Moment
     ) {
         guard let turn = record.turn, !turn.isCancelling else { return answer(call, .failed(.cancelled)) }
-        guard desk.open.count < RequestDesk.maxOpen else { return answer(call, .failed(.tooManyRequests)) }
         let request = Request(
             id: RequestID(moment.newID()), callID: tool, content: content, shown: content.shownText)
         let size = request.encoded().count
-        guard size <= AgentEvent.maxBytes else { return answer(call, .failed(.tooLarge(bytes: size))) }
+        guard size <= RequestDesk.maxRequestBytes else { return answer(call, .failed(.tooLarge(bytes: size))) }
+        guard desk.hasRoom(for: size) else { return answer(call, .failed(.tooManyRequests)) }
         let entry = DeskEntry(request: request, turn: turn.id)
         desk.open(entry)
         save(entry)
@@ -55,9 +55,12 @@ extension SessionCore {
     }
 
     private mutating func save(_ entry: DeskEntry) {
+        let settled = SettledRequest(entry)
         step.writes.append(
             .putRequest(
-                id, RequestRow(id: entry.request.id, body: entry.encoded(), isOpen: entry.closing == nil)))
+                id,
+                RequestRow(
+                    id: entry.request.id, body: settled?.encoded() ?? entry.encoded(), isOpen: settled == nil)))
     }
 
     // MARK: - Answering
@@ -70,15 +73,15 @@ extension SessionCore {
         switch desk.answer(answer, by: request.by, digest: digest) {
         case .settled(let entry):
             settle(entry, answer, moment)
-            verdict(.settled, entry, answer, request)
+            verdict(.settled, nil, answer, request)
             receive(request, .done, moment, staysWithSession: true)
-        case .repeated(let entry):
-            verdict(.repeated, entry, answer, request)
+        case .repeated:
+            verdict(.repeated, nil, answer, request)
             dismiss(answer.requestID, at: request)
             receive(request, .done, moment, staysWithSession: true)
-        case .tooLate(let entry):
-            verdict(.tooLate, entry, answer, request)
-            decline(answer, request, .tooLate, Self.tooLateSentence(entry), moment)
+        case .tooLate(let settled):
+            verdict(.tooLate, settled.closing, answer, request)
+            decline(answer, request, .tooLate, Self.tooLateSentence(settled.closing), moment)
         case .notWhatWasShown:
             verdict(.notWhatWasShown, nil, answer, request)
             decline(answer, request, .notWhatWasShown, "the answer was for another text than the one asked", moment)
@@ -139,11 +142,11 @@ extension SessionCore {
 
     // MARK: - Verdicts
 
+    /// - Parameter closing: how the request ended, when the answer came too late.
     private mutating func verdict(
-        _ outcome: AnswerOutcome, _ entry: DeskEntry?, _ answer: Answer, _ request: ClientRequest
+        _ outcome: AnswerOutcome, _ closing: DeskEntry.Closing?, _ answer: Answer, _ request: ClientRequest
     ) {
         guard let key = request.operation else { return }
-        let closing = outcome == .tooLate ? entry?.closing : nil
         reply(
             .answerVerdict(
                 .init(
@@ -154,7 +157,7 @@ extension SessionCore {
     /// The verdict of an answer that came before, for a device that did not get it: with who won and how, as the first time.
     public func verdict(repeated answer: Answer, _ receipt: DaemonMessage.Receipt) -> DaemonMessage.AnswerVerdict {
         let outcome = Self.outcome(of: receipt)
-        let closing = outcome == .tooLate ? desk.find(answer.requestID)?.closing : nil
+        let closing = outcome == .tooLate ? desk.closing(of: answer.requestID) : nil
         return DaemonMessage.AnswerVerdict(
             operation: receipt.operation, requestID: answer.requestID, outcome: outcome, how: closing?.outcome,
             by: closing?.by, decision: closing?.decision)
@@ -187,13 +190,13 @@ extension SessionCore {
                     pendingQuestions: desk.pendingQuestions)), to: request)
     }
 
-    private static func tooLateSentence(_ entry: DeskEntry) -> String {
-        switch entry.closing?.outcome {
+    private static func tooLateSentence(_ closing: DeskEntry.Closing) -> String {
+        switch closing.outcome {
         case .answered:
-            let decision = entry.closing?.decision.map { ", \($0)" } ?? ""
-            return "too late: answered by \(entry.closing?.by?.name ?? "another device")\(decision)"
+            let decision = closing.decision.map { ", \($0)" } ?? ""
+            return "too late: answered by \(closing.by?.name ?? "another device")\(decision)"
         case .cancelled: return "too late: the turn was cancelled"
-        case .turnEnded, nil: return "too late: the turn is over"
+        case .turnEnded: return "too late: the turn is over"
         }
     }
 

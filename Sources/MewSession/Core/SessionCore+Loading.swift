@@ -34,7 +34,13 @@ extension SessionCore {
         id = stored.row.id
         self.offer = offer
         record = try Self.readRecord(stored.row)
-        desk = RequestDesk(stored.requests.compactMap { Self.decode($0.body) })
+        // Formerly these were kept as large as they came.
+        (record.todos, record.flaggedFiles) = (
+            FirstScreen.kept(record.todos), FirstScreen.kept(record.flaggedFiles)
+        )
+        desk = RequestDesk(
+            open: stored.requests.filter(\.isOpen).compactMap { Self.decode($0.body) },
+            settled: stored.requests.filter { !$0.isOpen }.compactMap { Self.settled($0.body) })
         if stored.isSuspect { record.epoch = Epoch(moment.newID()) }
         journal = Journal(
             epoch: record.epoch, head: stored.headSequence, tail: stored.isSuspect ? [] : stored.events)
@@ -82,6 +88,11 @@ extension SessionCore {
         } catch {
             throw .unreadableRecord("\(error)")
         }
+    }
+
+    /// Formerly settled requests were kept whole.
+    private static func settled(_ body: [UInt8]) -> SettledRequest? {
+        decode(body) ?? decode(body).flatMap { SettledRequest($0) }
     }
 
     /// Nil for a record that cannot be read: it is left out, as one that the disk lost.

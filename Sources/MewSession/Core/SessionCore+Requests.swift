@@ -34,14 +34,7 @@ extension SessionCore {
     /// An older page. A cursor of a list that is no longer there gets the newest page, which replaces what the client has.
     private mutating func load(_ page: ClientMessage.LoadSessionHistory, _ request: ClientRequest) {
         guard page.historyID == nil || page.historyID == record.history else {
-            let newest = transcript.newest(
-                maxMessages: Transcript.firstPageMessages, maxBytes: Transcript.firstPageBytes)
-            reply(
-                .sessionHistoryPage(
-                    .init(
-                        sessionID: id, messages: newest.messages, nextCursor: newest.nextCursor, replaces: true,
-                        asOfSequence: journal.head, historyID: record.history)), to: request)
-            return
+            return reply(newestPage, to: request)
         }
         if transcript.hasChanges(before: page.before) { mustWriteMessages = true }
         step.effects.append(

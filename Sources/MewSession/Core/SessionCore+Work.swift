@@ -185,6 +185,8 @@ extension SessionCore {
             clear(moment)
             text = "context cleared"
         case .compact:
+            // The messages stay, but what the agent makes of them is another list.
+            if isDone { record.history = HistoryID(moment.newID()) }
             text = isDone ? "compaction done" : "this agent has nothing to compact"
         case .prompt, .guide, .switchModel, .setThinkingVariant, .switchPersona:
             return

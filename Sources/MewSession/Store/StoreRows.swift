@@ -46,7 +46,7 @@ public struct MessageRow: Hashable, Sendable {
 /// A permission request or a question, open or settled.
 public struct RequestRow: Hashable, Sendable {
     public let id: RequestID
-    /// The JSON text of a `DeskEntry`.
+    /// The JSON text of a `DeskEntry`, once it is settled of a `SettledRequest`.
     public let body: [UInt8]
     public let isOpen: Bool
 

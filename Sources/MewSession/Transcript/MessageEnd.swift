@@ -2,17 +2,36 @@ import MewWire
 
 extension Message {
     /// The end of a message that is too large to be sent whole: its last parts, the first of them cut at its beginning.
+    ///
+    /// Each part is encoded once: a message may have thousands.
     func end(within maxBytes: Int) -> Message {
+        guard let last = parts.last else { return self }
         var rest = self
-        while rest.parts.count > 1, rest.encoded().count > maxBytes { rest.parts.removeFirst() }
-        guard let part = rest.parts.first else { return rest }
-        let excess = rest.encoded().count - maxBytes
-        if excess > 0 { rest.parts[0] = part.end(cutting: excess) }
+        rest.parts = [last]
+        var bytes = rest.encoded().count
+        guard bytes <= maxBytes else {
+            rest.parts = [last.end(cutting: bytes - maxBytes)]
+            return rest
+        }
+        var first = parts.count - 1
+        while first > 0 {
+            // And the comma.
+            bytes += parts[first - 1].encoded().count + 1
+            guard bytes <= maxBytes else { break }
+            first -= 1
+        }
+        rest.parts = Array(parts[first...])
         return rest
     }
 }
 
 extension Part {
+    /// The end of a part that is too large to be sent whole.
+    func end(within maxBytes: Int) -> Part {
+        let excess = encoded().count - maxBytes
+        return excess > 0 ? end(cutting: excess) : self
+    }
+
     /// The part with at least `excess` encoded bytes less, as far as its texts allow. What stands before the cut becomes `…`.
     fileprivate func end(cutting excess: Int) -> Part {
         var part = self

@@ -5,14 +5,10 @@ import MewWire
 ///
 /// Pure value. Positions count all messages of the session since it was last cleared, from 0.
 struct Transcript: Sendable {
-    /// A stock phone gets all of these at once and never asks for more, so they are many; nobody else needs more than 64 KiB.
+    /// Many more than a first screen shows, so that a long turn is changed in memory.
     static let keptMessages = 200
-    /// Half a second of a link of 16 Mbit/s, and far below the 8 MiB that no frame may exceed.
+    /// Four times the largest first screen.
     static let keptBytes = 1 << 20
-    /// The first screen (spec/native-wire.md, DESIGN §8).
-    static let firstPageBytes = 64 << 10
-    /// Stock pages.
-    static let firstPageMessages = 24
 
     private(set) var reducer: TranscriptReducer
     /// Encoded size of each message when it was last written; 0 before.
@@ -56,6 +52,13 @@ struct Transcript: Sendable {
     }
 
     var messages: [Message] { reducer.messages }
+
+    /// The part that is being streamed, as far as it is known.
+    var streamingPart: Part? {
+        guard let id = reducer.streamingPart else { return nil }
+        return messages.reversed().lazy.flatMap(\.parts).first { $0.id == id }
+    }
+
     /// The position that the next message will have.
     var count: UInt64 { firstPosition + UInt64(messages.count) }
 

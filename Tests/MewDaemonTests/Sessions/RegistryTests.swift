@@ -445,6 +445,30 @@ struct RegistryTests {
         }
     }
 
+    @Test("a page that was being read when /clear came is the new list's newest page, and replaces")
+    func pageAndClear() throws {
+        try SessionsBench.with("page-clear", agent: ScriptedAgent([]), commitTime: .milliseconds(100)) { bench in
+            let channel = try bench.client(.session)
+            channel.post(.newSession(.init(cwd: "/tmp")))
+            try bench.world.run(for: .seconds(1))
+            let id = try #require(try channel.take().ready?.sessionID)
+            channel.post(.prompt(.init(text: "words")))
+            try bench.world.run(for: .seconds(1))
+            _ = try channel.take()
+            channel.post(.loadSessionHistory(.init(sessionID: id, before: 1)))
+            channel.post(.slashCommand(.init(command: "/clear")))
+            try bench.world.run(for: .seconds(2))
+            let messages = try channel.take().map(\.message)
+            let kinds = messages.map(\.kind).filter { [.sessionCleared, .sessionHistoryPage].contains($0) }
+            #expect(kinds == [.sessionCleared, .sessionHistoryPage])
+            let pages = messages.compactMap { message -> DaemonMessage.SessionHistoryPage? in
+                if case .sessionHistoryPage(let page) = message { page } else { nil }
+            }
+            #expect(pages.map(\.replaces) == [true])
+            #expect(pages.map(\.messages.isEmpty) == [true])
+        }
+    }
+
     @Test("turns run with nobody attached, and a question raised then waits")
     func nobodyAttached() throws {
         let agent = ScriptedAgent([

@@ -4,7 +4,7 @@ import MewLoop
 import MewSession
 import MewWire
 
-/// A store whose commits take time, as on a disk that syncs.
+/// A store whose commits take time, as on a disk that syncs. A page takes as long as four of them.
 struct SlowStore: SessionStore {
     let store: any SessionStore
     let loop: any Loop
@@ -30,7 +30,8 @@ struct SlowStore: SessionStore {
     func messages(
         of session: SessionID, before position: UInt64, limit: Int, maxBytes: Int
     ) async throws(StoreError) -> [MessageRow] {
-        try await store.messages(of: session, before: position, limit: limit, maxBytes: maxBytes)
+        try? await LoopClock(loop).sleep(until: loop.now.advanced(by: commitTime * 4), tolerance: nil)
+        return try await store.messages(of: session, before: position, limit: limit, maxBytes: maxBytes)
     }
 
     func receipt(_ operation: OperationID, of device: NodeID) async throws(StoreError) -> ReceiptRow? {
