@@ -39,6 +39,11 @@ extension SessionRunner {
     /// One call of the agent. Every call is answered: by the session, or when it breaks down.
     func call(_ call: AgentCall, turn: TurnID?) async -> AgentReply {
         guard let turn, health != .over else { return .failed(.gone) }
+        if case .emit(let event) = call, event.isPiece, core.record.turn?.id == turn { return await tell(event, turn) }
+        return await reply(to: call, turn)
+    }
+
+    func reply(to call: AgentCall, _ turn: TurnID) async -> AgentReply {
         callNumber += 1
         let id = AgentCallID(callNumber)
         return await withCheckedContinuation { reply in

@@ -62,6 +62,7 @@ extension SessionRunner {
     /// itself waits for the disk with its receipt, because "not saved" would say that it had no effect.
     private func stopUnsaved(_ turn: TurnID, _ cancel: Waiting) {
         agentTask?.cancel()
+        _ = gatherer.flush()
         held.removeAll { item in
             guard case .agent(let call, _, turn) = item.input else { return false }
             answer(call, .failed(.cancelled))
@@ -104,6 +105,7 @@ extension SessionRunner {
         let items = held
         held = []
         for item in items { submit(item) }
+        tellDue()
     }
 
     // MARK: - When nothing goes on any more

@@ -8,7 +8,7 @@ import MewWire
 ///
 /// Inputs are decided at once, one after the other, and their steps queue up. One commit is under way at a time and takes every
 /// step that waits, so that many small events share a sync; an agent that streams is let ahead of the disk a little, or it would
-/// get one piece through with each sync. If a commit fails, the session is put back to what is stored: operations are refused as
+/// get one piece through with each sync, and its pieces of 16 ms are one event. If a commit fails, the session is put back to what is stored: operations are refused as
 /// not saved, what the agent told is held and told again when the disk takes writes.
 actor SessionRunner {
     nonisolated let unownedExecutor: UnownedSerialExecutor
@@ -38,6 +38,9 @@ actor SessionRunner {
     var health = Health.saving
     /// What waits for a disk that takes nothing.
     var held: [Waiting] = []
+    /// Pieces of the running turn that are not decided yet.
+    var gatherer = PieceGatherer()
+    var gatherTimer: LoopTimer?
 
     /// The channels that hear the session.
     var handles: [ClientID: SessionClient] = [:]
@@ -89,6 +92,7 @@ actor SessionRunner {
 
     func submit(_ item: Waiting) {
         lastUse = environment.loop.now
+        tellGathered(before: item.input)
         switch health {
         case .saving:
             var item = item
@@ -113,10 +117,13 @@ actor SessionRunner {
     /// What it does next that is no such piece waits for its own commit, which has all pieces before it.
     private func letAhead(_ item: Waiting) {
         guard case .agent(let call, .emit(let event), _) = item.input, event.isPiece,
-            waiting.count <= Self.maxPiecesAhead, waitingEventBytes <= Self.maxBytesAhead
+            !isFarAhead
         else { return }
         for case .answer(call, let reply) in item.step.effects { answer(call, reply) }
     }
+
+    /// What the agent told is far ahead of the disk.
+    var isFarAhead: Bool { waiting.count > Self.maxPiecesAhead || waitingEventBytes > Self.maxBytesAhead }
 
     // MARK: - Commits
 
@@ -157,6 +164,7 @@ actor SessionRunner {
             for effect in item.step.effects { perform(effect, for: item.client) }
             item.performed?.resume()
         }
+        tellDue()
     }
 
     // MARK: - Unloading

@@ -12,8 +12,9 @@ public protocol AgentHost: Sendable {
     /// The wall clock, for the times that parts carry.
     var now: WallTime { get }
 
-    /// Tells the session what happened. Returns when it is stored, or for a piece of streaming text (`AgentEvent.isPiece`) when the
-    /// disk is not far behind: an agent that writes faster than the disk waits here.
+    /// Tells the session what happened. Returns when it is stored; for a piece of streaming text (`AgentEvent.isPiece`) at once, as
+    /// long as the disk is not far behind: an agent that writes faster than the disk waits here. Pieces of one text that come
+    /// within 16 ms after one become one event.
     func emit(_ event: AgentEvent) async throws(AgentHostError)
 
     /// Asks whether a tool may run. Answers at once when the session's mode, or an earlier answer, allows it.
