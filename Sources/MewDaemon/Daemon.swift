@@ -66,6 +66,8 @@ package actor Daemon {
     var window: OpenWindow?
     /// What devices were told last of where this daemon can be found.
     private(set) var reach: DaemonMessage.Reach?
+    /// Whether what happens is being saved.
+    private(set) var saving = SavingState.saving
     var lastWindow: UInt64 = 0
     /// Devices that are to be written down, one at a time.
     let grants: AsyncStream<PairingWindow.Grant>
@@ -139,16 +141,17 @@ package actor Daemon {
 
     /// Everybody is told within moments when nothing is being saved any more, and when it is again (NEEDS N-34).
     private func watchSaving() async {
-        var known = await surroundings.devices.saving()
-        while !Task.isCancelled {
-            let state = await surroundings.devices.savingChanged(from: known)
-            guard state != known else { continue }
-            known = state
-            await sessions.broadcast(.daemonState(.init(isSaving: state.isSaving, reason: state.reason)))
-            note(
-                state.isSaving ? .info : .error, state.isSaving ? "saving" : "not_saving",
-                state.isSaving ? "everything is being saved again" : "nothing is being saved: \(state.reason ?? "?")")
-        }
+        await tell(await surroundings.devices.saving())
+        while !Task.isCancelled { await tell(await surroundings.devices.savingChanged(from: saving)) }
+    }
+
+    private func tell(_ state: SavingState) async {
+        guard state != saving else { return }
+        saving = state
+        await sessions.broadcast(.daemonState(state.message))
+        note(
+            state.isSaving ? .info : .error, state.isSaving ? "saving" : "not_saving",
+            state.isSaving ? "everything is being saved again" : "nothing is being saved: \(state.reason ?? "?")")
     }
 
     /// Why a link is not even looked at.
@@ -244,11 +247,14 @@ package actor Daemon {
     }
 
     /// The sessions' hold on one channel of a device that is in.
-    func client(_ role: SessionClient.Role, of device: Device) -> SessionClient {
+    ///
+    /// - Parameter allowance: of its connection.
+    func client(
+        _ role: SessionClient.Role, of device: Device, within allowance: ConnectionAllowance
+    ) -> SessionClient {
         lastClient += 1
         return SessionClient(
-            id: ClientID(lastClient), role: role, node: device.node, name: device.name,
-            budget: allowance(of: device.node).bytes)
+            id: ClientID(lastClient), role: role, node: device.node, name: device.name, budget: allowance.bytes)
     }
 
     /// What all connections of a device may cost together.
@@ -290,4 +296,8 @@ package actor Daemon {
             return Diagnostic(level, "daemon", name, message, fields)
         }
     }
+}
+
+extension SavingState {
+    var message: DaemonMessage.DaemonState { .init(isSaving: isSaving, reason: reason) }
 }

@@ -7,9 +7,12 @@ internal import Synchronization
 public final class ByteBudget: Sendable {
     public let maxBytes: Int
     private let used = Mutex(0)
+    private let outer: ByteBudget?
 
-    public init(maxBytes: Int) {
+    /// - Parameter outer: a budget that this one is part of: what is held here is held there, too.
+    public init(maxBytes: Int, within outer: ByteBudget? = nil) {
         self.maxBytes = maxBytes
+        self.outer = outer
     }
 
     /// What is charged now; for gauges and tests.
@@ -17,6 +20,17 @@ public final class ByteBudget: Sendable {
 
     /// A part of it for one holder, empty at first.
     public func share() -> Share { Share(of: self) }
+
+    /// Inner locks are taken before outer ones, and none of ours is held by anybody who waits.
+    private func change(by count: Int, mayExceed: Bool) -> Bool {
+        used.withLock { used in
+            guard count <= 0 || mayExceed || used + count <= maxBytes,
+                outer?.change(by: count, mayExceed: mayExceed) ?? true
+            else { return false }
+            used += count
+            return true
+        }
+    }
 
     /// What one holder keeps. It is given back with the share. Used by one task at a time.
     public final class Share: Sendable {
@@ -37,11 +51,7 @@ public final class ByteBudget: Sendable {
         /// - Parameter mayExceed: takes them all the same: small things that must not be lost.
         public func hold(_ count: Int, mayExceed: Bool = false) -> Bool {
             own.withLock { own in
-                let isTaken = budget.used.withLock { used in
-                    guard count <= own || mayExceed || used - own + count <= budget.maxBytes else { return false }
-                    used += count - own
-                    return true
-                }
+                let isTaken = budget.change(by: count - own, mayExceed: mayExceed)
                 if isTaken { own = count }
                 return isTaken
             }

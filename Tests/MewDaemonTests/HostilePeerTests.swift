@@ -124,16 +124,19 @@ struct HostilePeerTests {
         }
     }
 
-    @Test("a device that asks in all its channels and reads none is closed with 4 when 64 MiB wait for it")
+    @Test("a connection that asks in all its channels and reads none is closed with 4 when 12 MiB wait for it")
     func readsNothing() async throws {
         try await DaemonBench.with(devices: Self.rows) { bench in
             let channel = try await bench.connect(Pairing.phone)
             try await channel.enter()
-            let allowance = await bench.daemon.allowance(of: Pairing.phone)
-            // What other channels of the device hold.
+            let device = await bench.daemon.allowance(of: Pairing.phone)
+            let allowance = ConnectionAllowance(within: device)
+            // What other channels of the connection hold.
             let others = allowance.bytes.share()
-            #expect(others.hold(DeviceAllowance.maxBytes))
-            let client = await bench.daemon.client(.session, of: DaemonBench.device(Pairing.phone))
+            #expect(others.hold(ConnectionAllowance.maxBytes))
+            #expect(device.bytes.usedBytes == ConnectionAllowance.maxBytes)
+            let client = await bench.daemon.client(
+                .session, of: DaemonBench.device(Pairing.phone), within: allowance)
             #expect(client.push([UInt8](repeating: 0x20, count: 4_096), .reply) == .queued)
             #expect(!client.isOverdrawn)
             #expect(client.push([UInt8](repeating: 0x20, count: 4_097), .reply) == .silent)

@@ -1,8 +1,8 @@
 import MewWire
 import Synchronization
 
-/// What one device may make us keep, in all its connections together. One connection is bounded by itself, but a device may
-/// have a thousand.
+/// What one device may make us keep, in all its connections together. One connection is bounded by itself
+/// (`ConnectionAllowance`), but a device may have a thousand.
 final class DeviceAllowance: Sendable {
     /// Beginnings of messages, and frames that wait to be read: eight of the largest messages. A device whose screens keep up
     /// has a few kilobytes of either.

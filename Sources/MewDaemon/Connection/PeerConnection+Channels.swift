@@ -58,7 +58,9 @@ extension PeerConnection {
 
     /// FIN is detach; detaching ends nothing else.
     func serveSession(_ channel: any MessageChannel) async {
-        guard await mayEnter(), let device else { return await channel.reset(code: FramingCode.violation) }
+        guard await mayEnter(), let device, let bytes = allowance else {
+            return await channel.reset(code: FramingCode.violation)
+        }
         sessionChannels += 1
         defer { sessionChannels -= 1 }
         guard sessionChannels <= Self.maxSessionChannels else {
@@ -69,7 +71,7 @@ extension PeerConnection {
             return await close(.protocolViolation, "this device has too many channels open")
         }
         defer { allowance.closeChannel() }
-        let client = await daemon.client(.session, of: device)
+        let client = await daemon.client(.session, of: device, within: bytes)
         await withDiscardingTaskGroup { group in
             group.addTask {
                 await self.send(from: client, to: channel)

@@ -33,6 +33,8 @@ actor PeerConnection {
     var device: Device?
     /// What the peer's program calls itself.
     var app: String?
+    /// What it may make us keep; known once the peer is in.
+    private(set) var allowance: ConnectionAllowance?
     /// Session channels that are open.
     var sessionChannels = 0
     /// The first channel.
@@ -197,16 +199,19 @@ actor PeerConnection {
 
     private func welcome(answerHello: Bool) async {
         guard let device = await daemon.joined(self) else { return await close(.unauthorized, "unauthorized") }
-        let client = await daemon.client(link.applicationProtocol == .native ? .control : .stock, of: device)
-        self.device = device
-        control = client
-        await link.authorize(charging: daemon.allowance(of: node).bytes)
+        let allowance = ConnectionAllowance(within: await daemon.allowance(of: node))
+        let role: SessionClient.Role = link.applicationProtocol == .native ? .control : .stock
+        let client = await daemon.client(role, of: device, within: allowance)
+        (self.device, self.allowance, control) = (device, allowance, client)
+        await link.authorize(charging: allowance.bytes)
         await noteMoves(of: device.name)
         // Before anything that goes to everybody.
         if answerHello { sendReady() }
         await daemon.sessions.add(client)
         // From here on changes come by themselves. Stock peers know no such message.
         if link.applicationProtocol == .native, let reach = await daemon.reach { client.reply(.reach(reach)) }
+        let saving = await daemon.saving
+        if !saving.isSaving { client.tell(.daemonState(saving.message)) }
         gate.open()
     }
 

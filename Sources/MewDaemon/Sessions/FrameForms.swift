@@ -81,6 +81,14 @@ struct FrameForms {
     }
 }
 
+extension SessionClient {
+    /// A message about the daemon itself, in the form that this client gets.
+    func tell(_ message: DaemonMessage) {
+        var forms = FrameForms(message, session: nil)
+        if let bytes = forms.bytes(for: self, isAttached: false) { _ = push(bytes, .reply) }
+    }
+}
+
 extension Request {
     /// The phone shows the text of questions only, so the options go into it.
     fileprivate func spelledOut(_ questions: [Question]) -> Request {

@@ -26,12 +26,18 @@ package final class SessionClient: Sendable {
         var queue = ClientQueue()
         /// Of the frame that was taken out last and is perhaps still on its way into the transport.
         var sendingBytes = 0
+        /// Of an answer that is being made, and may become as large.
+        var promisedBytes = 0
         var kind: ClientKind
         var isEnded = false
         var isOverdrawn = false
         var reader: CheckedContinuation<Void, Never>?
         var asker: CheckedContinuation<Void, Never>?
         var whenDrained: (@Sendable () -> Void)?
+
+        /// What this channel costs now.
+        var heldBytes: Int { queue.bytes + sendingBytes + promisedBytes }
+        var hasRoom: Bool { queue.hasRoom && promisedBytes == 0 }
 
         mutating func takeReader() -> CheckedContinuation<Void, Never>? {
             defer { reader = nil }
@@ -101,7 +107,7 @@ package final class SessionClient: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { asker in
                 let goesOn = state.withLock { state in
-                    guard !state.queue.hasRoom, !state.isEnded, !Task.isCancelled else { return true }
+                    guard !state.hasRoom, !state.isEnded, !Task.isCancelled else { return true }
                     state.asker = asker
                     return false
                 }
@@ -138,10 +144,26 @@ package final class SessionClient: Sendable {
     }
 
     private func wakeAsker() {
-        state.withLock { $0.queue.hasRoom ? $0.takeAsker() : nil }?.resume()
+        state.withLock { $0.hasRoom ? $0.takeAsker() : nil }?.resume()
     }
 
     // MARK: - For the sessions
+
+    /// Sets room aside for an answer that is being made: until `keep`, the client may not ask for more. False when there is none.
+    func promise(_ bytes: Int) -> Bool {
+        state.withLock { state in
+            guard !state.isEnded, charge?.hold(state.heldBytes + bytes) ?? true else { return false }
+            state.promisedBytes += bytes
+            return true
+        }
+    }
+
+    /// The answer is made, or there will be none.
+    func keep(promise bytes: Int, with frame: [UInt8]?) {
+        state.withLock { $0.promisedBytes -= bytes }
+        if let frame { _ = push(frame, .reply) } else { state.withLock { charge($0) } }
+        wakeAsker()
+    }
 
     /// Takes a frame in without waiting.
     func push(_ frame: [UInt8], _ kind: ClientQueue.Kind) -> ClientQueue.Push {
@@ -163,7 +185,7 @@ package final class SessionClient: Sendable {
     /// A device that lets more wait than it may, in all its channels, gets gaps; where that is no help, the channel ends.
     private func put(_ frame: [UInt8], _ kind: ClientQueue.Kind, into state: inout State) -> ClientQueue.Push {
         let isSmall = frame.count <= Self.smallReplyBytes
-        let bytes = state.queue.bytes + state.sendingBytes + frame.count
+        let bytes = state.heldBytes + frame.count
         switch kind {
         case .stream where charge?.hold(bytes) == false:
             return state.queue.overflow()
@@ -176,7 +198,7 @@ package final class SessionClient: Sendable {
     }
 
     private func charge(_ state: State) {
-        _ = charge?.hold(state.queue.bytes + state.sendingBytes, mayExceed: true)
+        _ = charge?.hold(state.heldBytes, mayExceed: true)
     }
 
     /// Takes a frame in without waiting; one that does not exist on this link is left out.

@@ -30,6 +30,8 @@ package actor SessionRegistry: SessionService {
     var unnamingClients: Set<ClientID> = []
     /// Questions about operations that are being answered, one of a channel.
     var queries: [ClientID: Task<Void, Never>] = [:]
+    /// What everybody was told last about the daemon itself and still holds, for a client that may have missed it.
+    private(set) var standing: [DaemonMessage.Kind: DaemonMessage] = [:]
     private(set) var isOpen = false
     private var sweep: LoopTimer?
     private var lastPrune = Instant.zero
@@ -64,7 +66,7 @@ package actor SessionRegistry: SessionService {
         let loop = environment.loop
         directory.whenLagging { [weak self] client in
             guard let registry = self else { return }
-            loop.spawn { await registry.sendLists(to: client) }
+            loop.spawn { await registry.refresh(client) }
         }
         directory.whenMisled { [weak self] client in
             self?.assumeIsolated { $0.attention(of: client) }
@@ -125,7 +127,17 @@ package actor SessionRegistry: SessionService {
         await runner.perform(.detach(client.id), for: client)
     }
 
+    /// It lost part of what goes to everyone, and has read the rest.
+    private func refresh(_ client: SessionClient) {
+        sendLists(to: client)
+        guard client.link == .native else { return }
+        for kind in [DaemonMessage.Kind.reach, .daemonState] {
+            if let message = standing[kind] { tell(client, message, nil) }
+        }
+    }
+
     package func broadcast(_ message: DaemonMessage) {
+        if [.reach, .daemonState].contains(message.kind) { standing[message.kind] = message }
         var forms = FrameForms(message, session: nil)
         directory.broadcast(&forms)
     }

@@ -44,11 +44,12 @@ extension SessionRunner {
     // MARK: - Messages
 
     private func send(_ message: SessionMessage, _ audience: Audience, _ origin: SessionClient?) {
-        var forms = FrameForms(message.message, session: id, event: message.event, ref: message.ref)
+        var forms = forms(of: message)
         switch audience {
         case .client(let client):
             guard let client = find(client, origin) else { return }
             deliver(&forms, message, to: client)
+            if let key = message.screen { lastScreen = (key, forms) }
         case .attached:
             for client in attached { deliver(&forms, message, to: client) }
         case .everyone:
@@ -61,8 +62,10 @@ extension SessionRunner {
         }
     }
 
-    /// In the order in which they came.
-    private var attached: [SessionClient] { handles.values.sorted { $0.id.number < $1.id.number } }
+    private func forms(of message: SessionMessage) -> FrameForms {
+        if let lastScreen, lastScreen.key == message.screen { return lastScreen.forms }
+        return FrameForms(message.message, session: id, event: message.event, ref: message.ref)
+    }
 
     private func deliver(_ forms: inout FrameForms, _ message: SessionMessage, to client: SessionClient) {
         guard let bytes = forms.bytes(for: client, isAttached: handles[client.id] != nil) else { return }
@@ -111,14 +114,22 @@ extension SessionRunner {
         if receivers.isEmpty { receivers = services.directory.controls(of: key.device) }
         for receiver in receivers {
             guard let bytes = forms.bytes(for: receiver, isAttached: false) else { continue }
-            _ = receiver.push(bytes, .reply)
+            // Only what a channel asks for is bounded by its own reading.
+            let push = receiver.push(bytes, receiver.id == client?.id ? .reply : .stream(upTo: nil))
+            if case .overflowed(let after) = push, receiver.role == .session { overflowed(receiver, after) }
         }
     }
 
     // MARK: - Pages
 
+    /// Of the store, and of the frame around it.
+    private static let pageBytes = PageRequest.maxBytes + (64 << 10)
+
     private func loadPage(_ page: PageRequest, _ origin: SessionClient?) {
         guard let client = find(page.client, origin) else { return }
+        guard client.promise(Self.pageBytes) else {
+            return reply(.error(.init(message: Self.tooMuchWaits, code: .busy)), page, to: client)
+        }
         environment.loop.spawn { [self] in
             let rows: [MessageRow]
             do throws(StoreError) {
@@ -133,26 +144,29 @@ extension SessionRunner {
 
     /// While the rows were read, the list that the cursor belongs to may have gone.
     private func send(_ rows: [MessageRow], _ page: PageRequest, to client: SessionClient) {
-        guard page.history == committed.record.history else {
-            var forms = FrameForms(committed.newestPage, session: id, ref: page.ref)
-            if let bytes = forms.bytes(for: client, isAttached: false) { _ = client.push(bytes, .reply) }
-            return
-        }
+        guard page.history == committed.record.history else { return keep(page, committed.newestPage, to: client) }
         let first = rows.first?.position ?? 0
         let message = DaemonMessage.sessionHistoryPage(
             .init(
                 sessionID: id, messages: rows.compactMap { SessionCore.message(in: $0) },
                 nextCursor: first == 0 ? nil : first, replaces: false, asOfSequence: page.asOf,
                 historyID: page.history))
-        var forms = FrameForms(message, session: id, ref: page.ref)
-        guard let bytes = forms.bytes(for: client, isAttached: false) else { return }
-        _ = client.push(bytes, .reply)
+        keep(page, message, to: client)
     }
 
     private func fail(_ page: PageRequest, _ client: SessionClient, _ error: StoreError) {
-        var forms = FrameForms(
-            .error(.init(message: error.description, code: .internal)), session: id, ref: page.ref)
-        guard let bytes = forms.bytes(for: client, isAttached: false) else { return }
-        _ = client.push(bytes, .reply)
+        keep(page, .error(.init(message: error.description, code: .internal)), to: client)
     }
+
+    private func keep(_ page: PageRequest, _ message: DaemonMessage, to client: SessionClient) {
+        var forms = FrameForms(message, session: id, ref: page.ref)
+        client.keep(promise: Self.pageBytes, with: forms.bytes(for: client, isAttached: false))
+    }
+
+    private func reply(_ message: DaemonMessage, _ page: PageRequest, to client: SessionClient) {
+        var forms = FrameForms(message, session: id, ref: page.ref)
+        if let bytes = forms.bytes(for: client, isAttached: false) { _ = client.push(bytes, .reply) }
+    }
+
+    private static let tooMuchWaits = "too much waits for this device already; read it first"
 }

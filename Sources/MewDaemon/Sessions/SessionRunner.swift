@@ -43,7 +43,13 @@ actor SessionRunner {
     var gatherTimer: LoopTimer?
 
     /// The channels that hear the session.
-    var handles: [ClientID: SessionClient] = [:]
+    var handles: [ClientID: SessionClient] = [:] {
+        didSet { attached = handles.values.sorted { $0.id.number < $1.id.number } }
+    }
+    /// The same, in the order in which they came.
+    private(set) var attached: [SessionClient] = []
+    /// The page that was sent last to somebody who attached: fifty who come back at once cost one encoding.
+    var lastScreen: (key: ScreenKey, forms: FrameForms)?
     /// Calls of the agent that are not answered.
     var calls: [AgentCallID: CheckedContinuation<AgentReply, Never>] = [:]
     var callNumber: UInt64 = 0

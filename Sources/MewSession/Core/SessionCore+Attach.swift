@@ -65,19 +65,26 @@ extension SessionCore {
     }
 
     private mutating func giveSnapshot(to client: AttachedClient) {
-        let page = firstScreen(client.isStockPhone ? .phone : .page).page
+        let (key, page) = firstScreen(client.isStockPhone ? .phone : .page)
         if client.isStockPhone {
-            stream(.sessionHistory(.init(messages: page.messages)), to: client)
+            stream(.sessionHistory(.init(messages: page.messages)), to: client, screen: key)
         } else {
-            stream(.sessionHistoryPage(replacing(page)), to: client, upTo: journal.head)
+            stream(.sessionHistoryPage(replacing(page)), to: client, upTo: journal.head, screen: key)
         }
         if let part = page.openPart { stream(.provider(.init(event: .partStart(part))), to: client) }
     }
 
-    private func firstScreen(_ limits: FirstScreen.Limits) -> FirstScreen {
-        FirstScreen(
-            transcript, limits, lists: record.todos.encoded().count + record.flaggedFiles.encoded().count)
+    private mutating func firstScreen(_ limits: FirstScreen.Limits) -> (ScreenKey, Transcript.Page) {
+        let key = ScreenKey(
+            limits: limits, transcript: transcript.version, lists: listBytes, head: journal.head,
+            epoch: journal.epoch, history: record.history)
+        if let lastScreen, lastScreen.key == key { return (key, lastScreen.screen.page) }
+        let screen = FirstScreen(transcript, limits, lists: key.lists)
+        lastScreen = (key, screen)
+        return (key, screen.page)
     }
+
+    private var listBytes: Int { record.todos.encoded().count + record.flaggedFiles.encoded().count }
 
     private func replacing(_ page: Transcript.Page) -> DaemonMessage.SessionHistoryPage {
         .init(
@@ -87,7 +94,7 @@ extension SessionCore {
 
     /// For a client whose cursor belongs to a list that is no longer there: it replaces what the client has.
     public var newestPage: DaemonMessage {
-        .sessionHistoryPage(replacing(firstScreen(.page).page))
+        .sessionHistoryPage(replacing(FirstScreen(transcript, .page, lists: listBytes).page))
     }
 
     private mutating func giveOpenRequests(to client: AttachedClient) {
@@ -113,9 +120,11 @@ extension SessionCore {
     }
 
     /// To one client, as part of its stream; native-only messages do not exist for stock ones.
-    private mutating func stream(_ message: DaemonMessage, to client: AttachedClient, upTo: SequenceNumber? = nil) {
+    private mutating func stream(
+        _ message: DaemonMessage, to client: AttachedClient, upTo: SequenceNumber? = nil, screen: ScreenKey? = nil
+    ) {
         guard client.link == .native || !message.kind.isNativeOnly else { return }
-        step.effects.append(.send(SessionMessage(message, upTo: upTo), to: .client(client.id)))
+        step.effects.append(.send(SessionMessage(message, upTo: upTo, screen: screen), to: .client(client.id)))
     }
 
     // MARK: - Presence

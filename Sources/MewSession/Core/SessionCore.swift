@@ -36,6 +36,8 @@ public struct SessionCore: Sendable {
     /// How the clients of this load are numbered.
     var clientNumbers: [ClientID: ClientNumber] = [:]
     var lastClientNumber: UInt64 = 0
+    /// The last one that was made.
+    var lastScreen: (key: ScreenKey, screen: FirstScreen)?
     /// What was lost of the journal, as far as it is known.
     var lostEvents: UInt64
     /// What the session's agent offers.

@@ -67,14 +67,28 @@ public struct SessionMessage: Sendable {
     public let isReply: Bool
     /// The client has the stream up to here when it has this.
     public let upTo: SequenceNumber?
+    /// Messages of a session with equal ones are equal: one encoding does for all who attach at the same time.
+    public let screen: ScreenKey?
 
     public init(
         _ message: DaemonMessage, event: EventRow? = nil, ref: String? = nil, isReply: Bool = false,
-        upTo: SequenceNumber? = nil
+        upTo: SequenceNumber? = nil, screen: ScreenKey? = nil
     ) {
         (self.message, self.event, self.ref, self.isReply) = (message, event, ref, isReply)
+        self.screen = screen
         self.upTo = upTo ?? event?.sequence
     }
+}
+
+/// What the newest page of a session depends on.
+public struct ScreenKey: Hashable, Sendable {
+    let limits: FirstScreen.Limits
+    let transcript: UInt64
+    /// Bytes of the lists that are shown besides.
+    let lists: Int
+    let head: SequenceNumber
+    let epoch: Epoch
+    let history: HistoryID
 }
 
 /// A request for messages that are not in memory.

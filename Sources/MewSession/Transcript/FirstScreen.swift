@@ -7,7 +7,7 @@ import MewWire
 /// of them is always there.
 struct FirstScreen: Sendable {
     /// How much of a session a kind of client is shown.
-    struct Limits: Sendable {
+    struct Limits: Hashable, Sendable {
         let messages: Int
         /// Of all frames from `session_ready` to `caught_up`.
         let bytes: Int

@@ -16,6 +16,8 @@ struct Transcript: Sendable {
     /// Indices of messages that changed since they were last written.
     private var dirty: Set<Int> = []
     private(set) var firstPosition: UInt64
+    /// Counts changes; equal ones mean equal messages.
+    private(set) var version: UInt64 = 0
 
     init(session: ULID, model: ModelName?) {
         reducer = TranscriptReducer(session: session, model: model)
@@ -64,6 +66,7 @@ struct Transcript: Sendable {
 
     mutating func apply(_ message: DaemonMessage, sequence: SequenceNumber, at: WallTime) {
         let before = messages.count
+        version += 1
         switch reducer.apply(message, sequence: sequence, at: at) {
         case .nothing, .prepended: break
         case .message(let index):
@@ -77,6 +80,7 @@ struct Transcript: Sendable {
     }
 
     mutating func add(_ message: Message) {
+        version += 1
         reducer.add(message)
         sizes.append(0)
         dirty.insert(messages.count - 1)
@@ -87,6 +91,7 @@ struct Transcript: Sendable {
         guard let index = messages.indices.last, !parts.isEmpty else { return }
         var message = messages[index]
         message.parts += parts
+        version += 1
         reducer.replaceLast(with: message)
         dirty.insert(index)
     }
@@ -94,6 +99,7 @@ struct Transcript: Sendable {
     /// What the newest answer cost beyond what its end said.
     mutating func addCost(_ dollars: Double) {
         guard dollars != 0, let index = messages.lastIndex(where: { $0.assistant != nil }) else { return }
+        version += 1
         reducer.addCost(dollars, toMessage: index)
         dirty.insert(index)
     }

@@ -45,6 +45,28 @@ struct ClientBudgetTests {
         #expect(other.push(frame(1), .stream(upTo: nil)) == .overflowed(after: .zero))
     }
 
+    @Test("an answer that is being made is charged, keeps the client from asking for more, and is given back with it")
+    func promised() async {
+        let client = client(1)
+        #expect(client.promise(60_000))
+        #expect(budget.usedBytes == 60_000)
+        #expect(!client.promise(60_000))
+        #expect(client.push(frame(10_000), .stream(upTo: nil)) == .queued)
+        #expect(await client.next()?.count == 10_000)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await client.waitForRoom() }
+            group.addTask { client.keep(promise: 60_000, with: self.frame(50_000)) }
+        }
+        #expect(budget.usedBytes == 60_000)
+        #expect(await client.next()?.count == 50_000)
+        #expect(budget.usedBytes == 50_000)
+        #expect(client.promise(50_000))
+        client.keep(promise: 50_000, with: nil)
+        #expect(budget.usedBytes == 50_000)
+        client.end()
+        #expect(!client.promise(1))
+    }
+
     @Test("where a large answer has no room the channel ends, and holds nothing any more")
     func overdrawn() async {
         let (greedy, other) = (client(1), client(2))

@@ -168,6 +168,8 @@ struct TestChannel: Sendable {
 actor MemoryDevices: DeviceStore {
     private var rows: [NodeID: Device] = [:]
     private var failure: DeviceStoreError?
+    private var state = SavingState.saving
+    private var waiters: [AsyncStream<Void>.Continuation] = []
 
     func devices() throws(DeviceStoreError) -> [Device] { Array(rows.values) }
 
@@ -177,11 +179,22 @@ actor MemoryDevices: DeviceStore {
         rows[device.node] = device
     }
 
-    func saving() -> SavingState { .saving }
+    func saving() -> SavingState { state }
 
     func savingChanged(from known: SavingState) async -> SavingState {
-        for await _ in AsyncStream<Void>.makeStream().stream {}
-        return known
+        while state == known, !Task.isCancelled {
+            let (news, waiter) = AsyncStream<Void>.makeStream()
+            waiters.append(waiter)
+            for await _ in news {}
+        }
+        return state
+    }
+
+    /// As if the disk were full, or had room again.
+    func set(_ new: SavingState) {
+        state = new
+        for waiter in waiters { waiter.finish() }
+        waiters = []
     }
 
     func fail(_ reason: String?) {

@@ -1,0 +1,16 @@
+import MewWire
+
+/// What one connection may make us keep: frames that wait to be read, pages that are on their way to it, beginnings of messages.
+///
+/// What the transport holds comes on top (`TransportConfiguration`). A device may have a thousand connections, which together are
+/// bounded by `DeviceAllowance`.
+struct ConnectionAllowance: Sendable {
+    /// One message of the largest size, or three channels that are as far behind as a channel may be (`ClientQueue`).
+    static let maxBytes = 12 << 20
+
+    let bytes: ByteBudget
+
+    init(within device: DeviceAllowance) {
+        bytes = ByteBudget(maxBytes: Self.maxBytes, within: device.bytes)
+    }
+}
