@@ -248,13 +248,17 @@ package actor Daemon {
 
     /// The sessions' hold on one channel of a device that is in.
     ///
-    /// - Parameter allowance: of its connection.
+    /// - Parameters:
+    ///   - allowance: of its connection.
+    ///   - capabilities: what its program offered beyond what everyone must.
     func client(
-        _ role: SessionClient.Role, of device: Device, within allowance: ConnectionAllowance
+        _ role: SessionClient.Role, of device: Device, within allowance: ConnectionAllowance,
+        capabilities: Set<String> = []
     ) -> SessionClient {
         lastClient += 1
         return SessionClient(
-            id: ClientID(lastClient), role: role, node: device.node, name: device.name, budget: allowance.bytes)
+            id: ClientID(lastClient), role: role, node: device.node, name: device.name, budget: allowance.bytes,
+            capabilities: capabilities)
     }
 
     /// What all connections of a device may cost together.
@@ -276,7 +280,7 @@ package actor Daemon {
 
     nonisolated func ready(for device: Device) -> DaemonMessage.RemoteReady {
         .init(
-            scope: device.scope, capabilities: Admission.mandatoryCapabilities + ["agents"],
+            scope: device.scope, capabilities: Admission.mandatoryCapabilities + Admission.optionalCapabilities,
             bootID: description.bootID, limits: Self.limits, you: .init(name: device.name, scope: device.scope))
     }
 

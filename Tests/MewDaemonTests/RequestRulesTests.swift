@@ -33,7 +33,7 @@ struct RequestRulesTests {
     func collaborate(kind: ClientMessage.Kind) {
         let added: Set<ClientMessage.Kind> = [
             .prompt, .guide, .cancel, .permissionResponse, .askUserResponse, .planApprovalResponse, .receiptQuery,
-            .yieldControl,
+            .yieldControl, .lease,
         ]
         guard kind.isServed else { return #expect(Self.code(kind, scope: .collaborate) == .unknownType) }
         let isAllowed = Self.code(kind, scope: .observe) == nil || added.contains(kind)

@@ -1,4 +1,5 @@
 package import MewBase
+internal import MewSession
 package import MewWire
 
 /// What one connection has to do before it may speak (spec/native-wire.md §1, spec/mew-wire.md §2.6).
@@ -19,6 +20,8 @@ package struct Admission: Sendable {
     package static let timeLimit: Duration = .seconds(10)
     /// What every native hello must offer (spec/native-wire.md §2).
     package static let mandatoryCapabilities = ["ops", "resume", "desk"]
+    /// What this daemon does besides, for those who know it.
+    package static let optionalCapabilities = ["agents", SessionCore.leaseCapability]
     /// Session channels a paired native peer may open before `remote_ready`.
     package static let waitingChannels = 16
 

@@ -50,7 +50,8 @@ extension PeerConnection {
         return .hello(
             .init(
                 name: hello.deviceName.printableName, code: code, codeIsLive: await daemon.accepts(code),
-                capabilities: Admission.mandatoryCapabilities.filter((hello.capabilities ?? []).contains),
+                capabilities: (Admission.mandatoryCapabilities + Admission.optionalCapabilities).filter(
+                    (hello.capabilities ?? []).contains),
                 asksToPair: hello.pair == true))
     }
 
@@ -71,7 +72,7 @@ extension PeerConnection {
             return await close(.protocolViolation, "this device has too many channels open")
         }
         defer { allowance.closeChannel() }
-        let client = await daemon.client(.session, of: device, within: bytes)
+        let client = await daemon.client(.session, of: device, within: bytes, capabilities: offered)
         await withDiscardingTaskGroup { group in
             group.addTask {
                 await self.send(from: client, to: channel)

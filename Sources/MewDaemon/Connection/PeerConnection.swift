@@ -80,6 +80,11 @@ actor PeerConnection {
         inbox.yield(event)
     }
 
+    /// The optional capabilities that the peer offered.
+    var offered: Set<String> {
+        Set(greeting?.capabilities ?? []).intersection(Admission.optionalCapabilities)
+    }
+
     /// True for a key that may enter only through the pairing window.
     var isStranger: Bool { admission.isStranger }
 
@@ -201,7 +206,7 @@ actor PeerConnection {
         guard let device = await daemon.joined(self) else { return await close(.unauthorized, "unauthorized") }
         let allowance = ConnectionAllowance(within: await daemon.allowance(of: node))
         let role: SessionClient.Role = link.applicationProtocol == .native ? .control : .stock
-        let client = await daemon.client(role, of: device, within: allowance)
+        let client = await daemon.client(role, of: device, within: allowance, capabilities: offered)
         (self.device, self.allowance, control) = (device, allowance, client)
         await link.authorize(charging: allowance.bytes)
         await noteMoves(of: device.name)

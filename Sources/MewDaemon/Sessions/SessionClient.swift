@@ -60,6 +60,8 @@ package final class SessionClient: Sendable {
     package let node: NodeID
     /// The name this daemon knows the device by.
     package let name: String
+    /// The optional ones that it offered.
+    package let capabilities: Set<String>
     private let state: Mutex<State>
     /// What waits here, charged to the budget of the device.
     private let charge: ByteBudget.Share?
@@ -68,10 +70,12 @@ package final class SessionClient: Sendable {
     /// - Parameter kind: what the client says it is. On native and stock channels it is known for certain only with
     ///   `attach_session` or `new_session`, which replace it.
     package init(
-        id: ClientID, role: Role, node: NodeID, name: String, budget: ByteBudget? = nil, kind: ClientKind = .unknown
+        id: ClientID, role: Role, node: NodeID, name: String, budget: ByteBudget? = nil, kind: ClientKind = .unknown,
+        capabilities: Set<String> = []
     ) {
         charge = budget?.share()
         (self.id, self.role, self.node, self.name) = (id, role, node, name)
+        self.capabilities = capabilities
         state = Mutex(State(kind: kind))
     }
 

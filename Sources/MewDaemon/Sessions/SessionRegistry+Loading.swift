@@ -164,7 +164,8 @@ extension SessionRegistry {
         await detach(client)
         client.identify(as: kind)
         attachments[client.id] = runner
-        let attached = AttachedClient(id: client.id, link: client.link, by: client.by)
+        let attached = AttachedClient(
+            id: client.id, link: client.link, by: client.by, capabilities: client.capabilities)
         await runner.perform(.attach(attached, after: after, epoch: epoch, isNew: isNew), for: client)
         // It may have gone while this waited for the disk.
         if client.isEnded { await detach(client) }

@@ -52,6 +52,7 @@ extension SessionRegistry {
         case .deleteSession(let delete): await deleteSession(delete.sessionID, request, client)
         case .renameSession, .regenerateTitle, .archiveSession, .pinSession, .unflagFile, .loadSessionHistory:
             await toNamedSession(frame.sessionID, request, client)
+        case .lease(let lease): await toNamedSession(SessionID(lease.target), request, client)
         case .assignSessionGroup(let assign):
             guard assign.groupID == nil || groups.contains(where: { $0.id == assign.groupID }) else {
                 return await refuse(request, .badInput, "session group not found", client)

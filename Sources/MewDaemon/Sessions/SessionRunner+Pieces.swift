@@ -24,7 +24,7 @@ extension SessionRunner {
         switch input {
         case .agent(_, .emit(let event), _) where event.isPiece: return
         case .agent, .turnEnded, .commandEnded: break
-        case .attach, .resume, .drained, .detach, .request, .recovered, .shutDown, .erased, .revoked:
+        case .attach, .resume, .drained, .detach, .request, .recovered, .shutDown, .erased, .revoked, .deadline:
             guard health == .saving else { return }
         }
         guard !gatherer.isEmpty, let turn = core.record.turn?.id else { return }

@@ -47,7 +47,7 @@ extension SessionRunner {
             item.performed?.resume()
         case .agent, .turnEnded, .commandEnded, .recovered, .revoked:
             hold(item)
-        case .attach, .resume, .drained, .detach, .shutDown, .erased:
+        case .attach, .resume, .drained, .detach, .shutDown, .erased, .deadline:
             // These write nothing of their own, or do not come here.
             hold(item)
         }
@@ -125,7 +125,7 @@ extension SessionRunner {
         case .request(let request): refuse(request, .internal, for: item.client)
         case .agent(let call, _, _): answer(call, .failed(.gone))
         case .attach, .resume, .drained, .detach, .turnEnded, .commandEnded, .recovered, .shutDown, .erased,
-            .revoked:
+            .revoked, .deadline:
             break
         }
         item.performed?.resume()

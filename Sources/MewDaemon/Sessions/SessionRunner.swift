@@ -41,6 +41,8 @@ actor SessionRunner {
     /// Pieces of the running turn that are not decided yet.
     var gatherer = PieceGatherer()
     var gatherTimer: LoopTimer?
+    /// Of `SessionCore.nextDeadline`.
+    private var deadline: (at: Instant, timer: LoopTimer)?
 
     /// The channels that hear the session.
     var handles: [ClientID: SessionClient] = [:] {
@@ -109,6 +111,23 @@ actor SessionRunner {
             commit()
         case .notSaving: decideWithoutSaving(item)
         case .over: drop(item)
+        }
+        armDeadline()
+    }
+
+    private func armDeadline() {
+        let next = health == .over ? nil : core.nextDeadline
+        guard next != deadline?.at else { return }
+        let loop = environment.loop
+        if let deadline { loop.cancel(deadline.timer) }
+        deadline = next.map { next in
+            let timer = loop.schedule(at: max(next, loop.now)) { [weak self] in
+                self?.assumeIsolated { runner in
+                    runner.deadline = nil
+                    runner.submit(.deadline)
+                }
+            }
+            return (next, timer)
         }
     }
 

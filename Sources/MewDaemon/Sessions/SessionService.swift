@@ -65,10 +65,10 @@ package enum SessionMessages {
             .setAutoSummary, .yieldControl, .prompt, .guide, .cancel, .permissionResponse, .askUserResponse,
             .planApprovalResponse, .goalResponse, .slashCommand, .listModels, .switchModel, .setThinkingVariant,
             .setPermissionMode, .listPersonas, .switchPersona, .listAgents, .createGroup, .updateGroup, .deleteGroup,
-            .assignSessionGroup, .listProjects, .pinProject, .unflagFile, .receiptQuery:
+            .assignSessionGroup, .listProjects, .pinProject, .unflagFile, .receiptQuery, .lease:
             true
         case .remoteHello, .ping, .listDir, .listFilesystemDir, .readFilePreview, .gitStatus, .watchWorkspace,
-            .openPath, .lease, .browserOpen, .browserSnapshot, .browserScreenshot, .browserClick, .browserFill,
+            .openPath, .browserOpen, .browserSnapshot, .browserScreenshot, .browserClick, .browserFill,
             .browserPress, .browserClose, .terminalOpen, .terminalInput, .terminalResize, .terminalClose:
             false
         }

@@ -25,6 +25,8 @@ extension SessionCore {
         stream(.sessionReady(ready(for: client, first, after: after)), to: client)
         give(first, to: client)
         announce(client, among: others)
+        lease.arrived(client.by.node)
+        tellLease(to: client)
         step.effects.append(.listingChanged)
     }
 
@@ -141,11 +143,13 @@ extension SessionCore {
         clientNumbers[client.id].map { .init(client: $0, clientKind: client.by.clientKind) }
     }
 
-    mutating func detach(_ client: ClientID) {
+    mutating func detach(_ client: ClientID, _ moment: Moment) {
         guard let number = clientNumbers.removeValue(forKey: client) else { return }
         // The leaver hears it too, if it still can.
         tell(.clientDetached(.init(client: number)), .attached)
+        let node = clients.first { $0.id == client }?.by.node
         clients.removeAll { $0.id == client }
+        if let node { noteLeaving(node, moment) }
         workClients = workClients.filter { $0.value != client }
         step.effects.append(.release(client))
         step.effects.append(.listingChanged)
@@ -164,6 +168,8 @@ extension SessionCore {
         }
         if case .snapshot = first { stream(.sessionReady(ready(for: client, first, after: after)), to: client) }
         give(first, to: client)
+        // It may have missed a change.
+        tellLease(to: client)
     }
 
     /// A stock client cannot ask: it gets history and open requests once its queue is drained.

@@ -116,6 +116,7 @@ extension SessionCore {
 
     /// Nothing more is done for a device that was revoked while it waited. What runs already is cancelled by others, if at all.
     mutating func revoke(_ device: NodeID, _ moment: Moment) {
+        yieldLease(device)
         dropWork(of: device, code: .revoked, "the device was revoked", moment)
         for waiting in guidance where waiting.work.by.node == device { forget(waiting) }
         guidance.removeAll { $0.work.by.node == device }

@@ -5,6 +5,7 @@ import MewWire
 
 extension SessionCore {
     mutating func handle(_ request: ClientRequest, _ moment: Moment) {
+        guard !refuseTyping(request, moment) else { return }
         switch request.message {
         case .prompt(let prompt): take(prompt, request, moment)
         case .guide(let guide): take(guide, request, moment)
@@ -25,6 +26,7 @@ extension SessionCore {
         case .assignSessionGroup(let assign): changeMeta(request, moment) { $0.group = assign.groupID }
         case .unflagFile(let file): unflag(file.path, request, moment)
         case .yieldControl: yieldControl(request)
+        case .lease(let lease): take(lease, request, moment)
         default: refuse(request, .unknownType, "this message is not for a session", moment)
         }
     }
@@ -129,6 +131,7 @@ extension SessionCore {
     private mutating func yieldControl(_ request: ClientRequest) {
         guard let number = clientNumbers[request.client] else { return }
         tell(.controlYielded(.init(client: number)), .attached)
+        yieldLease(request.by.node)
     }
 }
 

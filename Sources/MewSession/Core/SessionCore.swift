@@ -36,6 +36,8 @@ public struct SessionCore: Sendable {
     /// How the clients of this load are numbered.
     var clientNumbers: [ClientID: ClientNumber] = [:]
     var lastClientNumber: UInt64 = 0
+    /// Who may type.
+    var lease = LeaseDesk()
     /// The last one that was made.
     var lastScreen: (key: ScreenKey, screen: FirstScreen)?
     /// What was lost of the journal, as far as it is known.
@@ -99,7 +101,7 @@ public struct SessionCore: Sendable {
             attach(client, after: after, epoch: epoch, isNew: isNew)
         case .resume(let client, let after): resume(client, after: after)
         case .drained(let client): catchUp(client)
-        case .detach(let client): detach(client)
+        case .detach(let client): detach(client, moment)
         case .request(let request): handle(request, moment)
         case .agent(let call, let what, let turn): handle(what, call, turn, moment)
         case .turnEnded(let turn, let result): turnEnded(turn, result, moment)
@@ -108,6 +110,7 @@ public struct SessionCore: Sendable {
         case .shutDown: shutDown(moment)
         case .erased: erase(moment)
         case .revoked(let device): revoke(device, moment)
+        case .deadline: expireLease(moment)
         }
     }
 

@@ -28,6 +28,8 @@ public enum SessionInput: Sendable {
     case erased
     /// The device may no longer do anything.
     case revoked(NodeID)
+    /// `SessionCore.nextDeadline` has come.
+    case deadline
 }
 
 /// A client as the session sees it.
@@ -35,9 +37,11 @@ public struct AttachedClient: Sendable, Equatable {
     public let id: ClientID
     public let link: ApplicationProtocol
     public let by: By
+    /// The optional ones that it offered.
+    public let capabilities: Set<String>
 
-    public init(id: ClientID, link: ApplicationProtocol, by: By) {
-        (self.id, self.link, self.by) = (id, link, by)
+    public init(id: ClientID, link: ApplicationProtocol, by: By, capabilities: Set<String> = []) {
+        (self.id, self.link, self.by, self.capabilities) = (id, link, by, capabilities)
     }
 
     /// A stock phone, which shows things in ways of its own (spec/mew-wire.md §5.8).

@@ -469,6 +469,35 @@ struct RegistryTests {
         }
     }
 
+    @Test("a lease is asked for on control; it is free 30 s after the holder left, by the runner's own timer")
+    func lease() throws {
+        try SessionsBench.with("lease", agent: ScriptedAgent([])) { bench in
+            let (control, channel, id) = try open(bench)
+            let phone = try bench.client(
+                .session, device: 2, name: "phone", capabilities: [SessionCore.leaseCapability])
+            try phone.send(.attachSession(.init(sessionID: id)))
+            func holders() throws -> [String?] {
+                try phone.take().compactMap { frame -> String?? in
+                    if case .leaseState(let state) = frame.message { .some(state.holder?.name) } else { nil }
+                }
+            }
+            #expect(try holders() == [nil])
+            func take(_ target: String) -> ClientMessage {
+                .lease(.init(kind: .input, target: target, act: .takeIfFree))
+            }
+            try control.send(take(id.text))
+            #expect(try control.take().receipts.last?.state == .done)
+            #expect(try holders() == ["laptop"])
+            try control.send(take("sess_none"))
+            #expect(try control.take().receipts.last?.code == .unknownSession)
+            try channel.leave()
+            try bench.world.run(for: .seconds(29))
+            #expect(try holders().isEmpty)
+            try bench.world.run(for: .seconds(2))
+            #expect(try holders() == [nil])
+        }
+    }
+
     @Test("turns run with nobody attached, and a question raised then waits")
     func nobodyAttached() throws {
         let agent = ScriptedAgent([

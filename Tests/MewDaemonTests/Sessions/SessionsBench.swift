@@ -109,11 +109,13 @@ final class SessionsBench {
     // MARK: - Clients
 
     func client(
-        _ role: SessionClient.Role, kind: ClientKind = .cli, device: UInt8 = 1, name: String = "laptop"
+        _ role: SessionClient.Role, kind: ClientKind = .cli, device: UInt8 = 1, name: String = "laptop",
+        capabilities: Set<String> = []
     ) throws -> BenchClient {
         clientNumber += 1
         let client = SessionClient(
-            id: ClientID(clientNumber), role: role, node: CoreBench.node(device), name: name, kind: kind)
+            id: ClientID(clientNumber), role: role, node: CoreBench.node(device), name: name, kind: kind,
+            capabilities: capabilities)
         let bench = BenchClient(client, self)
         let registry = registry
         if role != .session { try world.run(on: node) { await registry.add(client) } }

@@ -93,12 +93,13 @@ package struct CoreBench {
     @discardableResult
     package mutating func attach(
         _ link: ApplicationProtocol = .native, kind: ClientKind = .cli, device: UInt8 = 1, name: String = "laptop",
-        after: SequenceNumber? = nil, epoch: Epoch? = nil, isNew: Bool = false
+        after: SequenceNumber? = nil, epoch: Epoch? = nil, isNew: Bool = false, capabilities: Set<String> = []
     ) -> ClientID {
         clientNumber += 1
         let id = ClientID(clientNumber)
         let client = AttachedClient(
-            id: id, link: link, by: By(node: Self.node(device), name: name, clientKind: kind))
+            id: id, link: link, by: By(node: Self.node(device), name: name, clientKind: kind),
+            capabilities: capabilities)
         clients[id] = client
         frames[id] = []
         handle(.attach(client, after: after, epoch: epoch, isNew: isNew))
