@@ -201,23 +201,3 @@ struct ClientRecordsTests {
                 == "format is 2, but this program knows formats up to 1")
     }
 }
-
-@Suite("How far an operation got")
-struct OperationTests {
-    @Test("losing the channel makes only what has no receipt unknown")
-    func channelLost() throws {
-        let daemon = SecretKey.generate(entropy: SeededEntropy(seed: 1)).node
-        let states: [(Operation.State, Operation.State)] = [
-            (.sending, .unknown), (.stored, .stored), (.delivered(nil), .delivered(nil)),
-            (.settled(.completed), .settled(.completed)), (.unknown, .unknown), (.absent, .absent),
-            (.refused(.busy, message: ""), .refused(.busy, message: "")),
-        ]
-        for (before, after) in states {
-            var operation = Operation(
-                id: OperationID(ULID(high: 1, low: 1)), daemon: daemon, session: nil, kind: .prompt, state: before,
-                begun: WallTime(milliseconds: 0))
-            operation.channelLost()
-            #expect(operation.state == after)
-        }
-    }
-}

@@ -10,22 +10,10 @@ private let epoch = Epoch(ULID(high: 1, low: 1))
 
 @Suite("Sessions over a link", .timeLimit(.minutes(1)))
 struct SessionTests {
-    /// A stage with a ready native link, attached to `id` at event `head`.
     private func attached(
         _ stage: Stage, _ feed: Feed<ClientEvent>, head: UInt64 = 0
     ) async throws -> (FakeLink, FakeChannel) {
-        let link = try await stage.accept()
-        try await link.welcome()
-        try await feed.ready()
-        async let attached: Void = stage.supervisor.attach(id)
-        let channel = try await link.channel()
-        guard case .attachSession(let attach) = try await channel.receive().message else {
-            throw FakeDaemonError("no attach")
-        }
-        #expect(attach.afterSequence == nil)
-        try await channel.attach(id, epoch: epoch, head: head)
-        try await attached
-        return (link, channel)
+        try await stage.attached(feed, id, epoch: epoch, head: head)
     }
 
     private func reconnect(_ stage: Stage, _ feed: Feed<ClientEvent>) async throws -> FakeLink {
@@ -143,12 +131,11 @@ struct SessionTests {
             _ = try await channel.receive()
             let link = try await reconnect(stage, feed)
             #expect(await stage.store.records().operations.map(\.state) == [.unknown])
-            guard case .receiptQuery(let query) = try await link.control.receive().message else {
-                throw FakeDaemonError("no query")
-            }
+            let request = try await link.control.receive()
+            guard case .receiptQuery(let query) = request.message else { throw FakeDaemonError("no query") }
             #expect(query.operations == [operation])
-            #expect(query.settle == false)
-            try await link.control.receipt(operation, .absent)
+            #expect(query.settle, "only a settled absence is an end")
+            try await link.control.receipt(operation, .absent, ref: request.ref)
             _ = try await feed.operation { $0.id == operation && $0.state == .absent }
             let again = try await link.channel()
             _ = try await again.receive()

@@ -64,6 +64,29 @@ struct Stage: Sendable {
     }
 
     func accept() async throws -> FakeLink { try await FakeLink.accept(on: daemon) }
+
+    /// A ready native link, attached to `session` at event `head`.
+    func attached(
+        _ feed: Feed<ClientEvent>, _ session: SessionID, epoch: Epoch, head: UInt64 = 0
+    ) async throws -> (FakeLink, FakeChannel) {
+        let link = try await accept()
+        try await link.welcome()
+        try await feed.ready()
+        async let attached: Void = supervisor.attach(session)
+        let channel = try await link.channel()
+        guard case .attachSession(let attach) = try await channel.receive().message else {
+            throw FakeDaemonError("no attach")
+        }
+        #expect(attach.afterSequence == nil)
+        try await channel.attach(session, epoch: epoch, head: head)
+        try await attached
+        return (link, channel)
+    }
+}
+
+extension DaemonSupervisor {
+    /// As after a loss that this side has not heard of yet.
+    func detachChannel(of session: SessionID) { channels[session] = nil }
 }
 
 extension Feed<ClientEvent> {

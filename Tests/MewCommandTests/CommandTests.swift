@@ -246,8 +246,8 @@ struct CommandTests {
         #expect(result.objects.last?["outcome"] == (hasFailed ? "failed" : "completed"))
     }
 
-    @Test("ops --check asks, --drop settles what the daemon never stored", arguments: [false, true])
-    func operations(settle: Bool) async throws {
+    @Test("ops --check and --drop settle what the daemon never stored", arguments: ["--check", "--drop"], [false, true])
+    func operations(flag: String, isStored: Bool) async throws {
         let stage = CommandStage()
         try await stage.add()
         _ = try await stage.run("prompt", "desk", "hi") { [epoch] link in
@@ -259,20 +259,19 @@ struct CommandTests {
             _ = try await channel.receive()
             await link.link.close(code: .revoked, reason: "lost")
         }
-        let flag = settle ? "--drop" : "--check"
         let result = try await stage.run("ops", "desk", "1", flag, "--json") { link in
             try await link.welcome()
             let request = try await link.control.receive()
             guard case .receiptQuery(let query) = request.message else { throw FakeDaemonError("no query") }
-            #expect(query.settle == settle)
+            #expect(query.settle, "an absence that is not settled would let a late original run")
             try await link.control.receipt(
-                try #require(query.operations.first), settle ? .absent : .started, ref: request.ref)
+                try #require(query.operations.first), isStored ? .started : .absent, ref: request.ref)
             _ = await link.link.closed()
         }
         #expect(result.exit == .ok, "\(result.err.text)")
-        #expect(result.objects.first?["state"] == (settle ? "absent" : "delivered"))
+        #expect(result.objects.first?["state"] == (isStored ? "delivered" : "absent"))
         let left = try await stage.run("ops", "--json").objects.map { $0["state"] }
-        #expect(left == (settle ? [] : ["delivered"]))
+        #expect(left == (isStored && flag == "--check" ? ["delivered"] : []))
     }
 
     @Test("history pages back to the start of one frozen list, oldest first")

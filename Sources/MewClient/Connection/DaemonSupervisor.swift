@@ -37,6 +37,7 @@ public actor DaemonSupervisor {
     var ended = EndedOperations()
     var ownOperations = OwnOperations()
     var shownAlerts = AlertMemory()
+    var settlingQueries = SettlingQueries()
 
     enum Interruption: Sendable { case retry, stop }
 

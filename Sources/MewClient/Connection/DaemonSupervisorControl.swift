@@ -103,6 +103,9 @@ extension DaemonSupervisor {
         }
         do throws(ChannelError) {
             try await connection.control.send(bytes)
+        } catch .cancelled where operation != nil {
+            // A message that was begun is completed behind us.
+            throw ClientError(.deliveryUnknown, "sending it was broken off")
         } catch {
             throw ClientError(.unreachable, "the connection was lost")
         }
@@ -220,7 +223,7 @@ extension DaemonSupervisor {
             await remember { $0.learn(reach) }
             if isNews { await connection?.link.learned(addresses: reach.usableAddresses, relays: reach.relays) }
         case .receipt(let receipt):
-            await received(receipt)
+            await received(receipt, ref: frame.ref)
         case .sessionAlert(let alert):
             guard shownAlerts.isNew(alert, now: environment.wallClock()) else { return }
         case .error(let error):

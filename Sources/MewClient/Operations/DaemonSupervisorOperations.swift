@@ -32,9 +32,10 @@ extension DaemonSupervisor {
     ) async throws(ClientError) -> OperationID {
         let isNative = connection?.ready.isNative ?? true
         let answer = Answer(requestID: request.id, content: content, shownDigest: isNative ? request.digest : nil)
-        let operation = try await perform(.answer(answer), .answer, in: session)
-        view.attached[session]?.answering(request.id, with: operation)
-        return operation
+        // The verdict may be here before the send returns.
+        return try await perform(.answer(answer), .answer, in: session) { view, operation in
+            view.attached[session]?.answering(request.id, with: operation)
+        }
     }
 
     /// Anything else that changes something, natively until its receipt says that it is done.
@@ -75,11 +76,15 @@ extension DaemonSupervisor {
     // MARK: - Sending
 
     /// Records the operation, sends it and returns its ID.
+    ///
+    /// - Parameter begun: what the view shows of it before anything is sent.
     private func perform(
-        _ message: ClientMessage, _ kind: Operation.Kind, in session: SessionID?
+        _ message: ClientMessage, _ kind: Operation.Kind, in session: SessionID?,
+        begun: (inout DaemonView, OperationID) -> Void = { _, _ in }
     ) async throws(ClientError) -> OperationID {
         guard let connection else { throw notReady }
         let operation = try await begin(kind, session: session)
+        begun(&view, operation.id)
         do throws(ClientError) {
             if let session {
                 try await send(message, on: session, operation: operation.id)
@@ -123,6 +128,7 @@ extension DaemonSupervisor {
         guard operation.state != before else { return }
         view.operations[id] = operation.isOver ? nil : operation
         if operation.isOver { ended.insert(operation) }
+        if operation.endedWithoutVerdict, let session = operation.session { view.attached[session]?.notAnswered(id) }
         for feed in operationWaiters[id] ?? [] { feed.offerNow(operation) }
         if operation.isOver { operationWaiters[id] = nil }
         let snapshot = operation
@@ -138,8 +144,10 @@ extension DaemonSupervisor {
 
     // MARK: - Receipts
 
-    func received(_ receipt: DaemonMessage.Receipt) async {
-        await advance(receipt.operation) { $0.received(receipt) }
+    /// - Parameter ref: names the query it answers, if it answers one.
+    func received(_ receipt: DaemonMessage.Receipt, ref: String? = nil) async {
+        let isSettled = ref.map { settlingQueries.contains($0) } ?? false
+        await advance(receipt.operation) { $0.received(receipt, isSettled: isSettled) }
     }
 
     /// An `error` names an operation only when nothing could be stored.
@@ -174,30 +182,47 @@ extension DaemonSupervisor {
 
     // MARK: - Asking
 
-    /// Asks the daemon about everything that is not over: after a reconnect, and when a turn ended.
-    func queryUnsettled(of session: SessionID? = nil) async {
+    /// Asks the daemon about what is not over: after a reconnect, when a turn or a channel ended.
+    ///
+    /// What is being sent on a living channel is not asked about: the question goes another way, and may be there first.
+    ///
+    /// - Parameter settlesUnknown: whether unknown ones that the daemon does not have are made impossible, which ends them.
+    func queryUnsettled(of session: SessionID? = nil, settlesUnknown: Bool = true) async {
         guard connection?.ready.isNative == true else { return }
-        let open = view.operations.values.filter { session == nil || ($0.session == session && $0.kind == .prompt) }
-        for batch in Self.batches(open.map(\.id).sorted()) {
-            try? await send(.receiptQuery(ClientMessage.ReceiptQuery(operations: batch, settle: false)))
+        let asked = view.operations.values.filter { session == nil || ($0.session == session && $0.kind == .prompt) }
+        let (unknown, known) = (
+            asked.filter { $0.state == .unknown }, asked.filter { $0.state != .unknown && $0.state != .sending }
+        )
+        await query(unknown, settle: settlesUnknown)
+        await query(known, settle: false)
+    }
+
+    private func query(_ operations: [Operation], settle: Bool) async {
+        for batch in Self.batches(operations.map(\.id).sorted()) {
+            let ref = settlingQueries.next(settle: settle)
+            try? await send(.receiptQuery(ClientMessage.ReceiptQuery(operations: batch, settle: settle)), ref: ref)
         }
     }
 
     /// Asks about operations, also of earlier processes; each answer comes as `ClientEvent.operation` and is kept.
     ///
-    /// - Parameter settle: kills those the daemon never stored, so that a late original can do nothing.
+    /// - Parameter settle: kills those the daemon never stored, so that a late original can do nothing: may it be sent again?
+    ///   Not those that this process is sending just now.
     public func check(_ operations: [Operation], settle: Bool) async throws(ClientError) -> [Operation] {
         guard connection?.ready.isNative == true else {
             throw ClientError(.unknownType, "this daemon keeps no receipts, so nobody can tell")
         }
         var results: [Operation] = []
         for operation in operations {
+            let settles = settle && view.operations[operation.id]?.state != .sending
             if view.operations[operation.id] == nil { view.operations[operation.id] = operation }
-            let query = ClientMessage.ReceiptQuery(operations: [operation.id], settle: settle)
+            // Its process has ended, or it would be one of ours.
+            if settles { await advance(operation.id) { $0.channelLost() } }
+            let query = ClientMessage.ReceiptQuery(operations: [operation.id], settle: settles)
             let receipt = try await request(.receiptQuery(query)) { message in
                 if case .receipt(let receipt) = message, receipt.operation == operation.id { receipt } else { nil }
             }
-            await received(receipt)
+            await advance(operation.id) { $0.received(receipt, isSettled: settles) }
             results.append(ended[operation.id] ?? view.operations[operation.id] ?? operation)
         }
         return results
@@ -234,6 +259,36 @@ struct EndedOperations {
     mutating func insert(_ operation: Operation) {
         recent.append(operation)
         if recent.count > Self.capacity { recent.removeFirst() }
+    }
+}
+
+/// Which of our queries settle: only their answers say that something will never happen. Bounded: an answer comes soon, and
+/// an absence whose question is forgotten is asked about again.
+struct SettlingQueries {
+    private static let capacity = 64
+    private var recent: [String] = []
+    private var number: UInt64 = 0
+
+    func contains(_ ref: String) -> Bool { recent.contains(ref) }
+
+    /// The `ref` of the next query.
+    mutating func next(settle: Bool) -> String {
+        number += 1
+        let ref = "q\(number)"
+        guard settle else { return ref }
+        recent.append(ref)
+        if recent.count > Self.capacity { recent.removeFirst() }
+        return ref
+    }
+}
+
+extension Operation {
+    /// No verdict will come for it as an answer, so that the request it answered is open again here.
+    fileprivate var endedWithoutVerdict: Bool {
+        switch state {
+        case .refused, .unknown, .absent: kind == .answer
+        case .sending, .stored, .delivered, .settled: false
+        }
     }
 }
 

@@ -7,9 +7,12 @@ public import MewWire
 ///        │                          │                             │
 ///        │ channel lost             └────────── receipt refused ──┴──────────────────────▶ refused
 ///        ▼
-///     unknown ──receipt, or a query──▶ any of the above, or absent (it was never stored)
+///     unknown ──any receipt──▶ one of the above
+///        └─────a query that settles finds nothing──▶ absent
 ///
-/// *Unknown* blocks a second send and is never replayed by itself; time does not leave it.
+/// *Unknown* blocks a second send and is never replayed by itself; time does not leave it. That the daemon does not have it
+/// *now* does not leave it either: the original may still be on its way, held in a stream nobody reads or in a process that is
+/// stopped. Only a query that settles makes the late original impossible, and so ends it.
 public struct Operation: Hashable, Sendable {
     public enum Kind: String, Sendable, CaseIterable {
         case prompt, guide, cancel, answer
@@ -26,7 +29,7 @@ public struct Operation: Hashable, Sendable {
         case settled(TurnResult?)
         case refused(ErrorCode, message: String)
         case unknown
-        /// The daemon said that it never stored it.
+        /// The daemon never stored it and never will: it was asked to settle it.
         case absent
     }
 
@@ -62,7 +65,9 @@ public struct Operation: Hashable, Sendable {
 
     /// Moves on by what the daemon says. Receipts of one operation may arrive twice and, after a reconnect, out of order: it
     /// never goes back.
-    public mutating func received(_ receipt: DaemonMessage.Receipt) {
+    ///
+    /// - Parameter isSettled: it answers a query of ours that settles. Any other absence is about this moment only.
+    public mutating func received(_ receipt: DaemonMessage.Receipt, isSettled: Bool = false) {
         guard receipt.operation == id, !isOver else { return }
         session = session ?? receipt.sessionID
         switch receipt.state {
@@ -73,8 +78,8 @@ public struct Operation: Hashable, Sendable {
         case .done: state = .settled(receipt.result)
         case .refused: refused(ClientError(refused: receipt))
         case .absent:
-            // Only an answer to a query, and only about what has no receipt.
-            if state == .unknown || state == .sending { state = .absent }
+            // What is being sent may be behind the question; what has a receipt was stored.
+            if isSettled, state == .unknown { state = .absent }
         }
     }
 

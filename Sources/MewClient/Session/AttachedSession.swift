@@ -235,6 +235,13 @@ public struct AttachedSession: Sendable {
         requests[index].answering = .sending(operation)
     }
 
+    /// The answer `operation` came to nothing: the request can be answered again.
+    mutating func notAnswered(_ operation: OperationID) {
+        for index in requests.indices where requests[index].answering == .sending(operation) {
+            requests[index].answering = .open
+        }
+    }
+
     // MARK: - Turns
 
     private mutating func activity(_ change: DaemonMessage.SessionActivityChanged, _ frame: DaemonFrame) -> [Effect] {

@@ -37,9 +37,7 @@ extension DaemonSupervisor {
             if !connection.ready.isNative { await advance(operation.id) { $0.state = .settled(nil) } }
             return id
         } catch {
-            await advance(operation.id) { operation in
-                if error.code.definitelyNotDone { operation.refused(error) } else { operation.channelLost() }
-            }
+            await advance(operation.id) { $0.failedToSend(error) }
             throw error
         }
     }
@@ -48,7 +46,18 @@ extension DaemonSupervisor {
     public func detach(_ id: SessionID) async {
         let channel = channels.removeValue(forKey: id)
         view.attached[id] = nil
-        if connection?.ready.isNative == true { await channel?.channel.finish() }
+        guard connection?.ready.isNative == true else { return }
+        await channel?.channel.finish()
+        // What was sent last may be in the channel still: it is not to be killed.
+        await loseSending(in: id)
+        await queryUnsettled(of: id, settlesUnknown: false)
+    }
+
+    /// No receipt will come on the channel of the session any more.
+    private func loseSending(in id: SessionID) async {
+        for operation in view.operations.keys.sorted() where view.operations[operation]?.session == id {
+            await advance(operation) { $0.channelLost() }
+        }
     }
 
     private func attachMessage(_ id: SessionID, _ ready: ReadyLink) -> ClientMessage {
@@ -64,32 +73,36 @@ extension DaemonSupervisor {
         _ opening: Opening, _ message: ClientMessage, operation: OperationID?
     ) async throws(ClientError) {
         guard let connection else { throw notReady }
-        guard connection.ready.isNative else { return try await openOnStock(opening, message) }
+        guard connection.ready.isNative else { return try await openOnStock(opening, message, operation) }
         guard let bytes = ClientFrame(message, operation: operation).encoded(for: .native) else {
             preconditionFailure("a session is opened by a native message")
         }
         // A daemon may allow no more channels for now, or take nothing in.
-        let sent = await within(deadlines.attach, on: environment.clock) { () -> (any MessageChannel)? in
-            guard let channel = try? await connection.link.openChannel() else { return nil }
-            do { try await channel.send(bytes) } catch { return nil }
-            return channel
-        }
-        guard let sent else { throw notShown }
-        guard let channel = sent else {
-            throw ClientError(operation == nil ? .unreachable : .deliveryUnknown, "the connection was lost")
+        let limit = deadlines.attach
+        let opened = await within(limit, on: environment.clock) { try? await connection.link.openChannel() }
+        guard let opened else { throw ClientError(.timedOut, notShown) }
+        guard let channel = opened else { throw ClientError(.unreachable, "the connection was lost") }
+        let sent = await within(limit, on: environment.clock) { (try? await channel.send(bytes)) != nil }
+        guard sent == true else {
+            // It may have left all the same.
+            throw operation == nil
+                ? ClientError(sent == nil ? .timedOut : .unreachable, sent == nil ? notShown : "the connection was lost")
+                : ClientError(.deliveryUnknown, "the connection was lost")
         }
         await connection.jobs.send { await self.readSession(channel, opening) }
     }
 
-    private var notShown: ClientError {
-        ClientError(.timedOut, "the daemon did not show the session in \(deadlines.attach.components.seconds) s")
+    private var notShown: String {
+        "the daemon did not show the session in \(deadlines.attach.components.seconds) s"
     }
 
-    private func openOnStock(_ opening: Opening, _ message: ClientMessage) async throws(ClientError) {
+    private func openOnStock(
+        _ opening: Opening, _ message: ClientMessage, _ operation: OperationID?
+    ) async throws(ClientError) {
         guard stockOpening == nil else { throw ClientError(.busy, "another session is being opened") }
         stockOpening = opening
         do throws(ClientError) {
-            try await send(message)
+            try await send(message, operation: operation)
         } catch {
             stockOpening = nil
             throw error
@@ -104,7 +117,8 @@ extension DaemonSupervisor {
         case .some(nil): throw ClientError(.deliveryUnknown, "the connection was lost")
         case nil:
             if stockOpening?.feed === opening.feed { stockOpening = nil }
-            throw notShown
+            // A session may have been made by now.
+            throw ClientError(opening.ask.changesSomething ? .deliveryUnknown : .timedOut, notShown)
         }
     }
 
@@ -112,6 +126,7 @@ extension DaemonSupervisor {
 
     func lostChannel(of id: SessionID) async {
         channels[id] = nil
+        await loseSending(in: id)
         guard let effects = view.attached[id]?.channelLost() else { return }
         await perform(effects, of: id)
     }
@@ -158,6 +173,7 @@ extension DaemonSupervisor {
         opening.feed.offerLast(.failure(ClientError(.deliveryUnknown, "the daemon ended the channel of the session")))
         guard let bound, channels[bound]?.generation == generation else { return }
         await lostChannel(of: bound)
+        await queryUnsettled()
         await reattach(bound)
     }
 

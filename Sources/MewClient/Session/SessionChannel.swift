@@ -12,6 +12,13 @@ struct Opening {
     enum Ask {
         case attach(SessionID)
         case new(OperationID?)
+
+        var changesSomething: Bool {
+            switch self {
+            case .attach: false
+            case .new: true
+            }
+        }
     }
 
     let ask: Ask

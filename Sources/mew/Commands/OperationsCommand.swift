@@ -6,7 +6,7 @@ import MewWire
 extension Command {
     private static let operation = Positional<String>(
         "OP", "an operation: its number in the list, or the last characters of its ID", read: Readers.text("OP"))
-    private static let check = Flag("check", "ask the daemon what became of it (without OP: of all of D)")
+    private static let check = Flag("check", "ask the daemon what became of it, and make it impossible if it never arrived (without OP: all of D)")
     private static let drop = Flag("drop", "forget it; one the daemon never stored is killed there first")
 
     static let ops = Command(
@@ -62,7 +62,7 @@ extension Command {
         _ operations: [MewClient.Operation], _ command: ClientCommand, _ target: ClientCommand.Target
     ) async throws(CommandFailure) {
         guard !operations.isEmpty else { return command.context.output.line("Nothing is pending.") }
-        for operation in try await ask(operations, settle: false, command, target) {
+        for operation in try await ask(operations, settle: true, command, target) {
             command.context.output.json(row(operation, target.name))
             command.context.output.line(
                 "…\(operation.id.description.suffix(6))  \(operation.kind.rawValue): \(words(operation.state))")
@@ -149,7 +149,7 @@ extension Command {
         case .settled(let result): result?.rawValue ?? "done"
         case .refused(_, let message): "refused: \(message)"
         case .unknown: "unknown: nobody knows whether it arrived"
-        case .absent: "never arrived; nothing was done"
+        case .absent: "never arrived, and cannot any more; nothing was done"
         }
     }
 }

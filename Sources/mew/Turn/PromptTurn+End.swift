@@ -57,7 +57,7 @@ extension PromptTurn {
         case .absent?:
             throw CommandFailure(
                 .unreachable, "the prompt never reached \(daemon.name): the connection was lost on the way",
-                hint: "Nothing ran; send it again.")
+                hint: "Nothing ran, and the lost one cannot run any more; send it again.")
         case .sending?, .stored?, .delivered?, .unknown?, nil:
             return nil
         }

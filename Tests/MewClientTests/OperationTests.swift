@@ -1,0 +1,145 @@
+import MewBase
+import MewIdentity
+import MewWire
+import Testing
+
+@testable import MewClient
+
+// Every state of an operation against everything that can happen to it. A changed line is a changed transition: look at it, then
+// change the table.
+
+@Suite("How far an operation got")
+struct OperationTests {
+    private static let id = OperationID(ULID(high: 1, low: 1))
+    private static let turn = TurnID(ULID(high: 2, low: 2))
+
+    private static let states: [(name: String, state: MewClient.Operation.State)] = [
+        ("sending", .sending), ("stored", .stored), ("delivered", .delivered(turn)), ("settled", .settled(.completed)),
+        ("refused", .refused(.busy, message: "")), ("unknown", .unknown), ("absent", .absent),
+    ]
+
+    private static let inputs: [(name: String, apply: @Sendable (inout MewClient.Operation) -> Void)] = [
+        ("channel lost", { $0.channelLost() }),
+        ("surely not sent", { $0.failedToSend(ClientError(.unreachable, "")) }),
+        ("perhaps sent", { $0.failedToSend(ClientError(.deliveryUnknown, "")) }),
+        ("receipt stored", { $0.received(receipt(.stored)) }),
+        ("receipt started", { $0.received(receipt(.started)) }),
+        ("receipt done", { $0.received(receipt(.done)) }),
+        ("receipt refused", { $0.received(receipt(.refused)) }),
+        ("absent now", { $0.received(receipt(.absent)) }),
+        ("settled absence", { $0.received(receipt(.absent), isSettled: true) }),
+        ("error", { $0.refused(ClientError(.notSaved, "")) }),
+    ]
+
+    private static func receipt(_ state: ReceiptState) -> DaemonMessage.Receipt {
+        DaemonMessage.Receipt(
+            operation: id, state: state, isRepeat: false, turnID: turn, result: state == .done ? .failed : nil,
+            code: state == .refused ? .leaseHeld : nil, at: WallTime(milliseconds: 1))
+    }
+
+    private static func operation(_ state: MewClient.Operation.State) -> MewClient.Operation {
+        let daemon = SecretKey.generate(entropy: SeededEntropy(seed: 1)).node
+        return Operation(
+            id: id, daemon: daemon, session: nil, kind: .prompt, state: state, begun: WallTime(milliseconds: 0))
+    }
+
+    private static func words(_ state: MewClient.Operation.State) -> String {
+        switch state {
+        case .sending: "sending"
+        case .stored: "stored"
+        case .delivered: "delivered"
+        case .settled(let result): "settled:\(result?.rawValue ?? "–")"
+        case .refused(let code, _): "refused:\(code.rawValue)"
+        case .unknown: "unknown"
+        case .absent: "absent"
+        }
+    }
+
+    @Test("every state against everything that can happen")
+    func table() {
+        let lines = Self.states.flatMap { name, state in
+            Self.inputs.map { input in
+                var operation = Self.operation(state)
+                input.apply(&operation)
+                return "\(name), \(input.name): \(operation.state == state ? "–" : Self.words(operation.state))"
+            }
+        }
+        let expected = Self.snapshot.split(separator: "\n").map(String.init)
+        #expect(lines.count == expected.count)
+        for (line, expected) in zip(lines, expected) { #expect(line == expected) }
+        if lines != expected { print(lines.joined(separator: "\n")) }
+    }
+
+    private static let snapshot = """
+        sending, channel lost: unknown
+        sending, surely not sent: refused:unreachable
+        sending, perhaps sent: unknown
+        sending, receipt stored: stored
+        sending, receipt started: delivered
+        sending, receipt done: settled:failed
+        sending, receipt refused: refused:lease_held
+        sending, absent now: –
+        sending, settled absence: –
+        sending, error: refused:not_saved
+        stored, channel lost: –
+        stored, surely not sent: refused:unreachable
+        stored, perhaps sent: –
+        stored, receipt stored: –
+        stored, receipt started: delivered
+        stored, receipt done: settled:failed
+        stored, receipt refused: refused:lease_held
+        stored, absent now: –
+        stored, settled absence: –
+        stored, error: refused:not_saved
+        delivered, channel lost: –
+        delivered, surely not sent: refused:unreachable
+        delivered, perhaps sent: –
+        delivered, receipt stored: –
+        delivered, receipt started: –
+        delivered, receipt done: settled:failed
+        delivered, receipt refused: refused:lease_held
+        delivered, absent now: –
+        delivered, settled absence: –
+        delivered, error: refused:not_saved
+        settled, channel lost: –
+        settled, surely not sent: –
+        settled, perhaps sent: –
+        settled, receipt stored: –
+        settled, receipt started: –
+        settled, receipt done: –
+        settled, receipt refused: –
+        settled, absent now: –
+        settled, settled absence: –
+        settled, error: –
+        refused, channel lost: –
+        refused, surely not sent: –
+        refused, perhaps sent: –
+        refused, receipt stored: –
+        refused, receipt started: –
+        refused, receipt done: –
+        refused, receipt refused: –
+        refused, absent now: –
+        refused, settled absence: –
+        refused, error: –
+        unknown, channel lost: –
+        unknown, surely not sent: refused:unreachable
+        unknown, perhaps sent: –
+        unknown, receipt stored: stored
+        unknown, receipt started: delivered
+        unknown, receipt done: settled:failed
+        unknown, receipt refused: refused:lease_held
+        unknown, absent now: –
+        unknown, settled absence: absent
+        unknown, error: refused:not_saved
+        absent, channel lost: –
+        absent, surely not sent: –
+        absent, perhaps sent: –
+        absent, receipt stored: –
+        absent, receipt started: –
+        absent, receipt done: –
+        absent, receipt refused: –
+        absent, absent now: –
+        absent, settled absence: –
+        absent, error: –
+        """
+}
