@@ -23,8 +23,18 @@ package struct ProcessIdentity: Hashable, Sendable {
         self.init(number: number, startTicks: status.startTicks, bootID: Self.currentBoot)
     }
 
+    /// The process that asks. One that may not read about itself has a start time nobody else has: it never seems to go on.
+    package static let this =
+        ProcessIdentity(now: getpid()) ?? ProcessIdentity(number: getpid(), startTicks: 0, bootID: currentBoot)
+
     /// True while the process exists, also as a zombie that nobody has reaped.
     package var exists: Bool { ProcessIdentity(now: number) == self }
+
+    /// True until the process has ended, reaped or not.
+    package var isAlive: Bool {
+        guard bootID == Self.currentBoot, let status = ProcessStatus(of: number) else { return false }
+        return status.startTicks == startTicks && !status.isDead
+    }
 
     package static let currentBoot: String = {
         let bytes = ProcessStatus.read("/proc/sys/kernel/random/boot_id") ?? []

@@ -141,7 +141,8 @@ struct ClientRecordsTests {
 
     private func begin(_ records: inout ClientRecords, _ kind: MewClient.Operation.Kind) throws -> MewClient.Operation {
         let begun = records.begin(
-            kind, at: daemon, session: SessionID("sess_1"), wall: WallTime(milliseconds: 7), entropy: entropy)
+            kind, at: daemon, session: SessionID("sess_1"), by: ClientInstance("a program"),
+            wall: WallTime(milliseconds: 7), entropy: entropy)
         return try #require(begun)
     }
 
@@ -159,6 +160,19 @@ struct ClientRecordsTests {
         records.record(operation)
         #expect(try ClientRecords(stored: records.stored) == records)
         #expect(try ClientRecords(stored: ClientRecords().stored) == ClientRecords())
+    }
+
+    @Test("records of format 1 are read, and their operations belong to nobody who runs")
+    func formatOne() throws {
+        var records = ClientRecords()
+        let operation = try begin(&records, .prompt)
+        let form = """
+            {"format":1,"daemons":[],"operations":[{"op_id":"\(operation.id)","node_id":"\(daemon.hex)",
+            "kind":"prompt","begun_ms":7,"state":"sending"}]}
+            """
+        let read = try #require(try ClientRecords(stored: Array(form.utf8)).operations.first)
+        #expect(read.id == operation.id && read.instance == nil && read.state == .sending)
+        #expect(MemoryStore().asKnown(read).state == .unknown)
     }
 
     @Test("an operation that is over is not kept, and one that was dropped does not come back")
@@ -197,7 +211,7 @@ struct ClientRecordsTests {
         #expect(problem("{") != nil)
         #expect(problem("{}") == "format is missing")
         #expect(
-            problem("{\"format\":2,\"daemons\":[],\"operations\":[]}")
-                == "format is 2, but this program knows formats up to 1")
+            problem("{\"format\":3,\"daemons\":[],\"operations\":[]}")
+                == "format is 3, but this program knows formats up to 2")
     }
 }

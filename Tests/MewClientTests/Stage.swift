@@ -42,6 +42,21 @@ struct Stage: Sendable {
 
     /// Runs the client beside `body`, and ends it afterwards.
     func run(_ body: @escaping @Sendable (Feed<ClientEvent>) async throws -> Void) async throws {
+        try await run(supervisor, body)
+    }
+
+    /// The same device in another program.
+    func supervisor(of program: OtherProgram) -> DaemonSupervisor {
+        DaemonSupervisor(
+            record: record,
+            environment: ClientEnvironment(
+                dialer: device, clock: clock, wallClock: environment.wallClock, entropy: environment.entropy,
+                store: program, deviceName: "laptop", app: "mew test", clientKind: .cli))
+    }
+
+    func run(
+        _ supervisor: DaemonSupervisor, _ body: @escaping @Sendable (Feed<ClientEvent>) async throws -> Void
+    ) async throws {
         try await remember()
         let feed = await supervisor.subscribe()
         try await withThrowingTaskGroup(of: Void.self) { group in

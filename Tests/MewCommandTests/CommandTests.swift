@@ -246,7 +246,8 @@ struct CommandTests {
         #expect(result.objects.last?["outcome"] == (hasFailed ? "failed" : "completed"))
     }
 
-    @Test("ops --check and --drop settle what the daemon never stored", arguments: ["--check", "--drop"], [false, true])
+    @Test(
+        "ops --check and --drop settle what the daemon never stored", arguments: ["--check", "--drop"], [false, true])
     func operations(flag: String, isStored: Bool) async throws {
         let stage = CommandStage()
         try await stage.add()

@@ -1,3 +1,4 @@
+import Glibc
 import MewBase
 import MewClient
 import MewIdentity
@@ -74,6 +75,23 @@ struct FileClientStoreTests {
             let bytes = try PrivateDirectory(creating: home.path).read("client.json", maxBytes: 1_000)
             #expect(bytes == Array(text.utf8))
         }
+    }
+
+    @Test("a program that runs is known as running, and not one that had its number before")
+    func instances() async throws {
+        let loop = try BlockingLoop(name: "store")
+        defer { loop.stop() }
+        let (store, again) = (try store(loop), try store(loop))
+        #expect(store.isRunning(store.instance))
+        #expect(!store.isRunning(again.instance), "this process has opened the directory anew since")
+        let parent = try #require(ProcessIdentity(now: getppid()))
+        func instance(_ number: Int32, _ ticks: UInt64, _ boot: String) -> ClientInstance {
+            ClientInstance("\(number) \(ticks) \(boot) nonce")
+        }
+        #expect(store.isRunning(instance(parent.number, parent.startTicks, parent.bootID)))
+        #expect(!store.isRunning(instance(parent.number, parent.startTicks + 1, parent.bootID)))
+        #expect(!store.isRunning(instance(parent.number, parent.startTicks, "another-boot")))
+        #expect(!store.isRunning(ClientInstance("whatever")))
     }
 
     @Test("a lock that is held is waited for")

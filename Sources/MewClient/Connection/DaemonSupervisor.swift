@@ -14,6 +14,8 @@ public actor DaemonSupervisor {
     private let extraRoutes: DialTarget?
     /// A person wants this device to be let in there.
     let pairs: Bool
+    /// Whether operations of programs that have ended are this one's to ask about.
+    let adopts: Bool
 
     public internal(set) var view: DaemonView
     private var policy = ReconnectPolicy()
@@ -52,15 +54,18 @@ public actor DaemonSupervisor {
     /// - Parameters:
     ///   - extraRoutes: addresses and relays that the user named for this command.
     ///   - pairs: ask to be let in where this device is not known; otherwise that is a refusal, and nobody there is asked.
+    ///   - adopts: ask about what programs of this device that have ended left without an end, and drop what has one. Not for
+    ///     a command that shows only what it did itself: nobody would see how the others went.
     public init(
         record: DaemonRecord, environment: ClientEnvironment, deadlines: ClientDeadlines = ClientDeadlines(),
-        extraRoutes: DialTarget? = nil, pairs: Bool = false
+        extraRoutes: DialTarget? = nil, pairs: Bool = false, adopts: Bool = true
     ) {
         view = DaemonView(record: record)
         self.environment = environment
         self.deadlines = deadlines
         self.extraRoutes = extraRoutes
         self.pairs = pairs
+        self.adopts = adopts
     }
 
     // MARK: - Events
@@ -114,6 +119,7 @@ public actor DaemonSupervisor {
     // MARK: - Life
 
     public func run() async {
+        await adoptOrphans()
         while !Task.isCancelled, !isStopped {
             let end = await untilInterrupted { await self.connectAndServe() }
             guard !Task.isCancelled, !isStopped else { break }
@@ -253,6 +259,7 @@ public actor DaemonSupervisor {
         try? await send(.ping)
         await enter(.ready(ready))
         await reattachAll()
+        await adoptOrphans()
         await queryUnsettled()
     }
 

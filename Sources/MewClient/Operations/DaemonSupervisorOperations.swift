@@ -102,10 +102,13 @@ extension DaemonSupervisor {
 
     func begin(_ kind: Operation.Kind, session: SessionID?) async throws(ClientError) -> Operation {
         let (node, wall, entropy) = (view.record.node, environment.wallClock(), environment.entropy)
+        let instance = environment.store.instance
         let operation: Operation
         do throws(ClientStoreError) {
             operation = try await environment.store.update { records throws(ClientStoreError) in
-                guard let operation = records.begin(kind, at: node, session: session, wall: wall, entropy: entropy)
+                guard
+                    let operation = records.begin(
+                        kind, at: node, session: session, by: instance, wall: wall, entropy: entropy)
                 else {
                     throw .tooManyOperations
                 }
@@ -180,6 +183,34 @@ extension DaemonSupervisor {
         }
     }
 
+    // MARK: - What earlier programs asked
+
+    /// Takes over what programs that have ended asked of this daemon: nobody else would ask how it went.
+    func adoptOrphans() async {
+        guard adopts else { return }
+        let kept: [Operation]
+        do throws(ClientStoreError) {
+            kept = try await environment.store.records().operations
+        } catch {
+            return environment.diagnostics.record(
+                Diagnostic(.warning, "client", "operations_not_read", "what was asked before was not read: \(error)"))
+        }
+        let store = environment.store
+        for operation in kept where operation.daemon == view.record.node && ended[operation.id] == nil {
+            // What this very program is sending is about to be seen here; the rest of its own an earlier supervisor left.
+            let isOurs = operation.instance == store.instance && operation.state != .sending
+            guard isOurs || operation.instance.map(store.isRunning) != true else { continue }
+            if view.operations[operation.id] == nil { await adopt(operation) }
+        }
+    }
+
+    private func adopt(_ operation: Operation) async {
+        view.operations[operation.id] = operation
+        publish(operation)
+        let known = environment.store.asKnown(operation).state
+        await advance(operation.id) { $0.state = known }
+    }
+
     // MARK: - Asking
 
     /// Asks the daemon about what is not over: after a reconnect, when a turn or a channel ended.
@@ -207,17 +238,15 @@ extension DaemonSupervisor {
     /// Asks about operations, also of earlier processes; each answer comes as `ClientEvent.operation` and is kept.
     ///
     /// - Parameter settle: kills those the daemon never stored, so that a late original can do nothing: may it be sent again?
-    ///   Not those that this process is sending just now.
+    ///   Not those that a running program is sending just now.
     public func check(_ operations: [Operation], settle: Bool) async throws(ClientError) -> [Operation] {
         guard connection?.ready.isNative == true else {
             throw ClientError(.unknownType, "this daemon keeps no receipts, so nobody can tell")
         }
         var results: [Operation] = []
         for operation in operations {
+            if view.operations[operation.id] == nil { await adopt(operation) }
             let settles = settle && view.operations[operation.id]?.state != .sending
-            if view.operations[operation.id] == nil { view.operations[operation.id] = operation }
-            // Its process has ended, or it would be one of ours.
-            if settles { await advance(operation.id) { $0.channelLost() } }
             let query = ClientMessage.ReceiptQuery(operations: [operation.id], settle: settles)
             let receipt = try await request(.receiptQuery(query)) { message in
                 if case .receipt(let receipt) = message, receipt.operation == operation.id { receipt } else { nil }

@@ -39,12 +39,15 @@ public struct Operation: Hashable, Sendable {
     public let kind: Kind
     public internal(set) var state: State
     public let begun: WallTime
+    /// Which run of a program asked it; nil in records of earlier versions, whose programs have ended.
+    public let instance: ClientInstance?
 
     public init(
-        id: OperationID, daemon: NodeID, session: SessionID?, kind: Kind, state: State = .sending, begun: WallTime
+        id: OperationID, daemon: NodeID, session: SessionID?, kind: Kind, state: State = .sending, begun: WallTime,
+        instance: ClientInstance? = nil
     ) {
         (self.id, self.daemon, self.session, self.kind) = (id, daemon, session, kind)
-        (self.state, self.begun) = (state, begun)
+        (self.state, self.begun, self.instance) = (state, begun, instance)
     }
 
     /// Nothing more will be heard about it.

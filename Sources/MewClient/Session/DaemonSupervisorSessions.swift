@@ -85,9 +85,8 @@ extension DaemonSupervisor {
         let sent = await within(limit, on: environment.clock) { (try? await channel.send(bytes)) != nil }
         guard sent == true else {
             // It may have left all the same.
-            throw operation == nil
-                ? ClientError(sent == nil ? .timedOut : .unreachable, sent == nil ? notShown : "the connection was lost")
-                : ClientError(.deliveryUnknown, "the connection was lost")
+            if operation != nil { throw ClientError(.deliveryUnknown, "the connection was lost") }
+            throw sent == nil ? ClientError(.timedOut, notShown) : ClientError(.unreachable, "the connection was lost")
         }
         await connection.jobs.send { await self.readSession(channel, opening) }
     }

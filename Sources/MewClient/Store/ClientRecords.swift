@@ -18,12 +18,13 @@ public struct ClientRecords: Hashable, Sendable {
 
     /// The next operation of this device, recorded as being sent. Nil when too many wait for their end.
     public mutating func begin(
-        _ kind: Operation.Kind, at daemon: NodeID, session: SessionID?, wall: WallTime, entropy: some Entropy
+        _ kind: Operation.Kind, at daemon: NodeID, session: SessionID?, by instance: ClientInstance? = nil,
+        wall: WallTime, entropy: some Entropy
     ) -> Operation? {
         guard operations.count < Self.maxOperations else { return nil }
         let milliseconds = UInt64(clamping: wall.milliseconds)
         let id = OperationID(operationSource.next(wallMilliseconds: milliseconds, entropy: entropy))
-        let operation = Operation(id: id, daemon: daemon, session: session, kind: kind, begun: wall)
+        let operation = Operation(id: id, daemon: daemon, session: session, kind: kind, begun: wall, instance: instance)
         operations.append(operation)
         return operation
     }
@@ -49,8 +50,8 @@ public struct ClientRecords: Hashable, Sendable {
 }
 
 extension ClientRecords {
-    /// Version of the stored form.
-    static let format: UInt32 = 1
+    /// Version of the stored form. 2 names who asked; 1 is still read.
+    static let format: UInt32 = 2
 
     init(registry: Registry, lastOperation: ULID?, operations: [Operation]) {
         self.registry = registry

@@ -76,7 +76,10 @@ extension Operation: Record {
         let kind: Kind = try f.required("kind", old?.kind)
         let begun: WallTime = try f.required("begun_ms", old?.begun)
         let state = try State(&f, old?.state)
-        self.init(id: id, daemon: daemon, session: session, kind: kind, state: state, begun: begun)
+        let instance: String? = try f.optional("instance", old?.instance?.text)
+        self.init(
+            id: id, daemon: daemon, session: session, kind: kind, state: state, begun: begun,
+            instance: instance.map { ClientInstance($0) })
     }
 }
 

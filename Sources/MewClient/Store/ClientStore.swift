@@ -1,5 +1,11 @@
 /// Keeps the `ClientRecords` of one device, shared by all its processes.
 public protocol ClientStore: Sendable {
+    /// This run of this program.
+    var instance: ClientInstance { get }
+
+    /// Whether that run goes on: then what it is sending is its own to follow. An app that is the only one here has only its own.
+    func isRunning(_ instance: ClientInstance) -> Bool
+
     /// What is kept now.
     func records() async throws(ClientStoreError) -> ClientRecords
 
@@ -8,6 +14,27 @@ public protocol ClientStore: Sendable {
     func update<Value: Sendable>(
         _ change: @Sendable (inout ClientRecords) throws(ClientStoreError) -> Value
     ) async throws(ClientStoreError) -> Value
+}
+
+extension ClientStore {
+    /// What is kept of an operation that no running program sends any more says "sending" for ever: nobody knows about it.
+    public func asKnown(_ operation: Operation) -> Operation {
+        guard operation.instance.map(isRunning) != true else { return operation }
+        var orphan = operation
+        orphan.channelLost()
+        return orphan
+    }
+}
+
+/// One run of one program, from its start to its end. Opaque: the store that made it can say whether it goes on.
+public struct ClientInstance: Hashable, Sendable {
+    public let text: String
+
+    public static let maxBytes = 128
+
+    public init(_ text: String) {
+        self.text = String(decoding: text.utf8.prefix(Self.maxBytes), as: UTF8.self)
+    }
 }
 
 /// Why the records could not be read or kept.

@@ -82,7 +82,7 @@ struct ClientCommand: Sendable {
         to target: Target, _ body: @escaping @Sendable (DaemonSession) async throws(CommandFailure) -> Value
     ) async throws(CommandFailure) -> Value {
         let supervisor = DaemonSupervisor(
-            record: target.record, environment: environment, extraRoutes: target.routes)
+            record: target.record, environment: environment, extraRoutes: target.routes, adopts: false)
         let feed = await supervisor.subscribe()
         let result = await withTaskGroup(of: Result<Value, CommandFailure>?.self) { group in
             group.addTask {

@@ -111,7 +111,8 @@ private struct Pairing: Sendable {
 
     func run() async throws(CommandFailure) -> DaemonRecord {
         let supervisor = DaemonSupervisor(
-            record: target.record, environment: command.environment, extraRoutes: target.routes, pairs: true)
+            record: target.record, environment: command.environment, extraRoutes: target.routes, pairs: true,
+            adopts: false)
         let feed = await supervisor.subscribe()
         let result = await withTaskGroup(of: Result<DaemonRecord, CommandFailure>?.self) { group in
             group.addTask {

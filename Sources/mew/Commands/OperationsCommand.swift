@@ -6,7 +6,8 @@ import MewWire
 extension Command {
     private static let operation = Positional<String>(
         "OP", "an operation: its number in the list, or the last characters of its ID", read: Readers.text("OP"))
-    private static let check = Flag("check", "ask the daemon what became of it, and make it impossible if it never arrived (without OP: all of D)")
+    private static let check = Flag(
+        "check", "ask the daemon what became of it, and kill it there if it never arrived (without OP: all of D)")
     private static let drop = Flag("drop", "forget it; one the daemon never stored is killed there first")
 
     static let ops = Command(
@@ -20,17 +21,18 @@ extension Command {
     ) { invocation async throws(CommandFailure) in
         let command = try await ClientCommand.open(invocation)
         let records = try await command.records()
+        let operations = records.operations.map(command.store.asKnown)
         guard let text = invocation[Common.daemon] else {
             guard !invocation[check], !invocation[drop] else {
                 throw CommandFailure(
                     .badInput, "--check needs a daemon, and --drop a daemon and an operation",
                     hint: "Name the daemon, as in 'mew ops desk --check'.")
             }
-            show(records.operations, records.registry, invocation.context)
+            show(operations, records.registry, invocation.context)
             return .ok
         }
         let target = try await command.daemon(of: invocation)
-        let mine = records.operations.filter { $0.daemon == target.record.node }
+        let mine = operations.filter { $0.daemon == target.record.node }
         guard invocation[check] || invocation[drop] else {
             show(mine, records.registry, invocation.context)
             return .ok
@@ -81,6 +83,10 @@ extension Command {
                 // A stock daemon keeps no receipts: there is nothing to settle, and nobody who could tell.
                 guard error.code == .unknownType else { throw error }
             }
+        }
+        guard operation.state != .sending else {
+            throw CommandFailure(
+                .busy, "another mew process is sending it just now", hint: "Wait until that one has ended.")
         }
         do throws(ClientStoreError) {
             let id = operation.id
@@ -143,7 +149,7 @@ extension Command {
 
     private static func words(_ state: MewClient.Operation.State) -> String {
         switch state {
-        case .sending: "sending, or its process ended"
+        case .sending: "another process is sending it"
         case .stored: "stored, not started"
         case .delivered: "running, or its end was not heard"
         case .settled(let result): result?.rawValue ?? "done"

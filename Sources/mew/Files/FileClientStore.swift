@@ -11,6 +11,7 @@ actor FileClientStore: ClientStore {
     nonisolated let unownedExecutor: UnownedSerialExecutor
     private let loop: BlockingLoop
     private let directory: PrivateDirectory
+    nonisolated let instance = ClientInstance(ofThisProcess: SystemEntropy())
 
     init(directory: PrivateDirectory, loop: BlockingLoop) {
         self.directory = directory
@@ -51,6 +52,13 @@ actor FileClientStore: ClientStore {
         let value = try change(&records)
         if records != old { try write(records) }
         return value
+    }
+
+    /// A process opens its directory once, so that of its own instances only this one goes on.
+    nonisolated func isRunning(_ instance: ClientInstance) -> Bool {
+        if instance == self.instance { return true }
+        guard let process = instance.process, process.number != self.instance.process?.number else { return false }
+        return process.isAlive
     }
 
     /// Throws what an `update` would throw now: to be asked before something is done elsewhere that has to be kept here.
