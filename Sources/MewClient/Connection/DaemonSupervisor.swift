@@ -17,7 +17,10 @@ public actor DaemonSupervisor {
     /// Whether operations of programs that have ended are this one's to ask about.
     let adopts: Bool
 
-    public internal(set) var view: DaemonView
+    /// Changed by `handle` alone.
+    var state: DaemonState
+    /// What is known now: what an app draws.
+    public var view: DaemonView { state.view }
     private var policy = ReconnectPolicy()
     private var feeds: [UInt64: Feed<ClientEvent>] = [:]
     private var nextFeed: UInt64 = 0
@@ -36,10 +39,6 @@ public actor DaemonSupervisor {
     var revocation: DaemonMessage.Revoked?
 
     var operationWaiters: [OperationID: [Feed<Operation>]] = [:]
-    var ended = EndedOperations()
-    var ownOperations = OwnOperations()
-    var shownAlerts = AlertMemory()
-    var settlingQueries = SettlingQueries()
 
     enum Interruption: Sendable { case retry, stop }
 
@@ -60,7 +59,7 @@ public actor DaemonSupervisor {
         record: DaemonRecord, environment: ClientEnvironment, deadlines: ClientDeadlines = ClientDeadlines(),
         extraRoutes: DialTarget? = nil, pairs: Bool = false, adopts: Bool = true
     ) {
-        view = DaemonView(record: record)
+        state = DaemonState(record: record)
         self.environment = environment
         self.deadlines = deadlines
         self.extraRoutes = extraRoutes
@@ -91,10 +90,32 @@ public actor DaemonSupervisor {
         for feed in feeds.values { feed.post(.operation(operation)) }
     }
 
-    func enter(_ phase: LinkPhase) async {
-        guard view.phase != phase else { return }
-        view.phase = phase
-        await publish(.phase(phase))
+    // MARK: - What happens
+
+    /// The one way in: the state decides, and what it wants is done in order.
+    func handle(_ input: ClientInput) async {
+        for effect in state.apply(input, at: environment.wallClock()) { await perform(effect) }
+    }
+
+    private func perform(_ effect: ClientEffect) async {
+        switch effect {
+        case .publish(let event): await publish(event)
+        case .keep(let operation): await keep(operation)
+        case .remember(let news): await remember(news)
+        case .query(let operations, let settle, let ref):
+            let query = ClientMessage.ReceiptQuery(operations: operations, settle: settle)
+            // A link that is gone already says so when it is read, and the next one asks again.
+            try? await send(.receiptQuery(query), ref: ref)
+        case .resume(let id, let sequence):
+            let message = ClientMessage.ResumeSession(sessionID: id, afterSequence: sequence)
+            try? await send(.resumeSession(message), on: id)
+        case .reattach(let id): await reattach(id)
+        case .handOver(let frame): waiters.take(frame, isNative: state.isNative)
+        case .pass(let addresses, let relays):
+            await connection?.link.learned(addresses: addresses, relays: relays)
+        case .succeeded: policy.answered()
+        case .revoked(let revoked): revocation = revoked
+        }
     }
 
     // MARK: - What the owner says
@@ -127,7 +148,7 @@ public actor DaemonSupervisor {
             await rest(after: policy.ended(end, entropy: environment.entropy))
         }
         let wasIdle = view.phase == .idle
-        view.phase = .idle
+        _ = state.apply(.phase(.idle), at: environment.wallClock())
         for feed in feeds.values {
             if !wasIdle { feed.post(.phase(.idle)) }
             feed.finish()
@@ -140,10 +161,10 @@ public actor DaemonSupervisor {
         case .stop:
             isStopped = true
         case .park(let refusal):
-            await enter(.parked(refusal))
+            await handle(.phase(.parked(refusal)))
             _ = await interruptions.next()
         case .dial(let wait, let trouble):
-            await enter(.waiting(wait, trouble))
+            await handle(.phase(.waiting(wait, trouble)))
             let clock = environment.clock
             await untilInterrupted { try? await clock.sleep(for: wait) }
         }
@@ -170,7 +191,7 @@ public actor DaemonSupervisor {
     // MARK: - One connection
 
     private func connectAndServe() async -> ConnectionEnd {
-        await enter(.dialing(failures: policy.failures))
+        await handle(.phase(.dialing(failures: policy.failures)))
         let link: any Link
         do throws(ConnectionEnd) {
             link = try await dial()
@@ -234,41 +255,28 @@ public actor DaemonSupervisor {
             for await next in group { closure = closure ?? next }
             return closure
         }
-        await lostConnection(ready)
+        await lostConnection()
         let end = ConnectionEnd(closure ?? .local(.done))
         guard case .refusal(.revoked) = end, let revocation else { return end }
         return .refusal(.revoked(at: revocation.at, reason: revocation.reasonText))
     }
 
     private func becameReady(_ link: any Link, _ ready: ReadyLink) async {
-        let proof = environment.wallClock()
         let path = await link.status().path
-        var former = view.record
-        view.isInTwoPlaces = ready.bootID.map { former.answered(from: $0) } ?? false
-        await remember { record in
-            if let boot = ready.bootID { _ = record.answered(from: boot) }
-            record.token = nil
-            record.scope = ready.scope ?? record.scope
-            record.lastProof = proof
-            switch path {
-            case .direct(let address): record.prefer(address)
-            case .relay(let url): record.prefer(relay: url)
-            }
-        }
         // Before anybody else can ask something. A link that is gone already says so when it is read.
         try? await send(.ping)
-        await enter(.ready(ready))
-        await reattachAll()
+        await handle(.linkReady(ready, path))
         await adoptOrphans()
-        await queryUnsettled()
+        await handle(.askAgain)
     }
 
-    /// Changes what is known about the daemon, here and in the store. A store that fails costs the memory, not the link.
-    func remember(_ change: @escaping @Sendable (inout DaemonRecord) -> Void) async {
-        change(&view.record)
+    /// Keeps what was learnt about the daemon. A store that fails costs the memory, not the link.
+    private func remember(_ news: RecordNews) async {
         let node = view.record.node
         do throws(ClientStoreError) {
-            try await environment.store.update { $0.registry.update(node, change) }
+            try await environment.store.update { records throws(ClientStoreError) in
+                records.registry.update(node) { news.apply(to: &$0) }
+            }
         } catch {
             environment.diagnostics.record(
                 Diagnostic(
@@ -276,18 +284,12 @@ public actor DaemonSupervisor {
         }
     }
 
-    private func lostConnection(_ ready: ReadyLink) async {
+    private func lostConnection() async {
         connection = nil
         waiters.failAll(ClientError(.unreachable, "the connection was lost"))
         stockOpening?.feed.finish()
         stockOpening = nil
-        for id in channels.keys.sorted(by: { $0.text < $1.text }) { await lostChannel(of: id) }
-        if !ready.isNative { await settleDelivered(in: nil) }
-        for id in view.operations.keys.sorted() { await advance(id) { $0.channelLost() } }
-    }
-
-    /// The connection answered: the next loss starts from a short wait.
-    func answered() {
-        policy.answered()
+        channels = [:]
+        await handle(.linkLost)
     }
 }

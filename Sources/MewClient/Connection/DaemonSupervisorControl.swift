@@ -8,7 +8,7 @@ extension DaemonSupervisor {
 
     /// Opens the control channel and says hello; returns when the daemon has accepted this device.
     func greet(_ link: any Link) async throws(ConnectionEnd) -> (any MessageChannel, ReadyLink) {
-        await enter(.greeting)
+        await handle(.phase(.greeting))
         let control: any MessageChannel
         do throws(ChannelError) {
             control = try await link.openChannel()
@@ -24,14 +24,14 @@ extension DaemonSupervisor {
             let frame = try await nextFrame(on: control, of: link, within: limit, greeting)
             guard let frame else { continue }
             switch greeting.receive(frame.message) {
-            case .wait: view.apply(frame.message)
+            case .wait: await handle(.greeted(frame.message))
             case .ready(let ready): return (control, ready)
             case .refused(let refusal):
                 await link.close(code: refusal.closeCode, reason: refusal.closeReason)
                 throw .refusal(refusal)
             case .pairPending(let seconds):
                 limit = .seconds(Int64(seconds)) + deadlines.pairingGrace
-                await enter(.pairing(digits: await pairingDigits(of: link), expiresInSeconds: seconds))
+                await handle(.phase(.pairing(digits: await pairingDigits(of: link), expiresInSeconds: seconds)))
             }
         }
     }
@@ -194,7 +194,8 @@ extension DaemonSupervisor {
 
     /// "Never disconnect for content" (spec/mew-wire.md §5.3).
     private func skip(_ what: String) {
-        view.skippedMessages += 1
+        // Counted at once: nothing follows from it.
+        _ = state.apply(.skipped, at: environment.wallClock())
         environment.diagnostics.record(ifWanted: .debug) {
             Diagnostic(.debug, "client", "message_skipped", "skipped \(what)")
         }
@@ -210,30 +211,7 @@ extension DaemonSupervisor {
 
     private func received(_ frame: DaemonFrame, _ ready: ReadyLink) async {
         if !ready.isNative, await receivedOnStockSession(frame) { return }
-        view.apply(frame.message)
-        waiters.take(frame, isNative: ready.isNative)
-        switch frame.message {
-        case .pong:
-            answered()
-            let version = view.record.version
-            await remember { $0.version = version }
-        case .reach(let reach):
-            if reach.isElsewhere == true { view.isInTwoPlaces = true }
-            let isNews = reach.counter >= view.record.reachCounter ?? 0
-            await remember { $0.learn(reach) }
-            if isNews { await connection?.link.learned(addresses: reach.usableAddresses, relays: reach.relays) }
-        case .receipt(let receipt):
-            await received(receipt, ref: frame.ref)
-        case .sessionAlert(let alert):
-            guard shownAlerts.isNew(alert, now: environment.wallClock()) else { return }
-        case .error(let error):
-            await received(error)
-        case .revoked(let revoked):
-            revocation = revoked
-        default:
-            break
-        }
-        await publish(.control(frame))
+        await handle(.control(frame))
     }
 }
 
@@ -251,22 +229,5 @@ extension ConnectionRefusal {
         case .incompatible(let sentence): sentence
         case .unauthorized, .revoked, .pairingRefused, .wrongNode: ""
         }
-    }
-}
-
-/// Alerts that were shown. "Shown once; dropped when older than 10 s" (spec/native-wire.md §2).
-struct AlertMemory {
-    private static let capacity = 256
-    private static let maxAgeMilliseconds: Int64 = 10_000
-
-    private var recent: [AlertID] = []
-
-    mutating func isNew(_ alert: DaemonMessage.SessionAlert, now: WallTime) -> Bool {
-        if let at = alert.at, now.milliseconds - at.milliseconds > Self.maxAgeMilliseconds { return false }
-        guard let id = alert.alertID else { return true }
-        guard !recent.contains(id) else { return false }
-        recent.append(id)
-        if recent.count > Self.capacity { recent.removeFirst() }
-        return true
     }
 }

@@ -12,13 +12,13 @@ extension DaemonSupervisor {
         guard let connection else { throw notReady }
         // A stock daemon would not answer at all (spec/mew-wire.md §3.1.1).
         if channels[id] != nil, view.attached[id]?.phase == .live { return }
-        if view.attached[id] == nil { view.attached[id] = AttachedSession(id: id) }
+        await handle(.opening(id))
         let opening = Opening(.attach(id))
         do throws(ClientError) {
             try await open(opening, attachMessage(id, connection.ready), operation: nil)
             _ = try await live(opening)
         } catch {
-            if channels[id] == nil { view.attached[id] = nil }
+            await handle(.notOpened(id))
             throw error
         }
     }
@@ -34,10 +34,10 @@ extension DaemonSupervisor {
         do throws(ClientError) {
             try await open(opening, .newSession(message), operation: operation.id)
             let id = try await live(opening)
-            if !connection.ready.isNative { await advance(operation.id) { $0.state = .settled(nil) } }
+            if !connection.ready.isNative { await handle(.unreceipted(operation.id)) }
             return id
         } catch {
-            await advance(operation.id) { $0.failedToSend(error) }
+            await handle(.notSent(operation.id, error))
             throw error
         }
     }
@@ -45,19 +45,8 @@ extension DaemonSupervisor {
     /// Stops hearing the session; it goes on at the daemon.
     public func detach(_ id: SessionID) async {
         let channel = channels.removeValue(forKey: id)
-        view.attached[id] = nil
-        guard connection?.ready.isNative == true else { return }
-        await channel?.channel.finish()
-        // What was sent last may be in the channel still: it is not to be killed.
-        await loseSending(in: id)
-        await queryUnsettled(of: id, settlesUnknown: false)
-    }
-
-    /// No receipt will come on the channel of the session any more.
-    private func loseSending(in id: SessionID) async {
-        for operation in view.operations.keys.sorted() where view.operations[operation]?.session == id {
-            await advance(operation) { $0.channelLost() }
-        }
+        if connection?.ready.isNative == true { await channel?.channel.finish() }
+        await handle(.left(id))
     }
 
     private func attachMessage(_ id: SessionID, _ ready: ReadyLink) -> ClientMessage {
@@ -121,27 +110,11 @@ extension DaemonSupervisor {
         }
     }
 
-    // MARK: - Losing and attaching again
-
-    func lostChannel(of id: SessionID) async {
-        channels[id] = nil
-        await loseSending(in: id)
-        guard let effects = view.attached[id]?.channelLost() else { return }
-        await perform(effects, of: id)
-    }
-
-    /// After a reconnect: every session that was attached, each from the event it has.
-    func reattachAll() async {
-        guard let connection else { return }
-        for id in view.attached.keys.sorted(by: { $0.text < $1.text }) where channels[id] == nil {
-            guard view.attached[id]?.phase != .gone else { continue }
-            await perform(view.attached[id]?.attachingAgain() ?? [], of: id)
-            do throws(ClientError) {
-                try await open(Opening(.attach(id)), attachMessage(id, connection.ready), operation: nil)
-            } catch {
-                return  // the link is gone again; the next one does it
-            }
-        }
+    /// After a loss, from the event we have.
+    func reattach(_ id: SessionID) async {
+        guard let connection, view.attached[id] != nil else { return }
+        // The link may be gone again; the next one does it.
+        try? await open(Opening(.attach(id)), attachMessage(id, connection.ready), operation: nil)
     }
 
     // MARK: - Reading
@@ -155,7 +128,7 @@ extension DaemonSupervisor {
             if bound == nil {
                 if case .sessionReady(let ready) = frame.message {
                     bound = ready.sessionID
-                    bind(ready.sessionID, channel, generation)
+                    await bind(ready.sessionID, channel, generation)
                 } else if await failedToOpen(opening, frame) {
                     await channel.finish()
                     return
@@ -163,24 +136,16 @@ extension DaemonSupervisor {
             }
             if let id = bound {
                 guard channels[id]?.generation == generation else { return }  // detached, or opened anew
-                await receivedOnSession(frame, id, isNative: true)
+                await handle(.session(frame, id))
                 reportLive(opening, id)
             } else if case .receipt(let receipt) = frame.message {
-                await received(receipt)
+                await handle(.answered(receipt, isSettled: false))
             }
         }
         opening.feed.offerLast(.failure(ClientError(.deliveryUnknown, "the daemon ended the channel of the session")))
         guard let bound, channels[bound]?.generation == generation else { return }
-        await lostChannel(of: bound)
-        await queryUnsettled()
-        await reattach(bound)
-    }
-
-    /// The daemon ended the channel while the link lives: the session is gone, or it only lost patience. Asking tells.
-    private func reattach(_ id: SessionID) async {
-        guard let connection, view.attached[id]?.mayReattach() == true else { return }
-        await perform(view.attached[id]?.attachingAgain() ?? [], of: id)
-        try? await open(Opening(.attach(id)), attachMessage(id, connection.ready), operation: nil)
+        channels[bound] = nil
+        await handle(.channelEnded(bound))
     }
 
     private func newGeneration() -> UInt64 {
@@ -188,9 +153,9 @@ extension DaemonSupervisor {
         return generations
     }
 
-    private func bind(_ id: SessionID, _ channel: any MessageChannel, _ generation: UInt64) {
-        if view.attached[id] == nil { view.attached[id] = AttachedSession(id: id) }
+    private func bind(_ id: SessionID, _ channel: any MessageChannel, _ generation: UInt64) async {
         channels[id] = SessionChannel(channel: channel, generation: generation)
+        await handle(.bound(id))
     }
 
     /// True when the frame says that the session cannot be opened.
@@ -201,10 +166,8 @@ extension DaemonSupervisor {
         case .receipt(let receipt) where receipt.state == .refused: error = ClientError(refused: receipt)
         default: return false
         }
-        if case .attach(let id) = opening.ask, error.code == .unknownSession {
-            await perform(view.attached[id]?.sessionGone() ?? [], of: id)
-        }
-        if case .receipt(let receipt) = frame.message { await received(receipt) }
+        if case .attach(let id) = opening.ask, error.code == .unknownSession { await handle(.gone(id)) }
+        if case .receipt(let receipt) = frame.message { await handle(.answered(receipt, isSettled: false)) }
         opening.feed.offerLast(.failure(error))
         return true
     }
@@ -217,8 +180,11 @@ extension DaemonSupervisor {
     /// A frame of a stock connection; true when it belonged to the attached session alone.
     func receivedOnStockSession(_ frame: DaemonFrame) async -> Bool {
         if case .sessionReady(let ready) = frame.message, let connection {
-            for id in channels.keys where id != ready.sessionID { await lostChannel(of: id) }
-            bind(ready.sessionID, connection.control, newGeneration())
+            for id in channels.keys where id != ready.sessionID {
+                channels[id] = nil
+                await handle(.channelLost(id))
+            }
+            await bind(ready.sessionID, connection.control, newGeneration())
         } else if let opening = stockOpening, case .error = frame.message {
             stockOpening = nil
             _ = await failedToOpen(opening, frame)
@@ -226,56 +192,14 @@ extension DaemonSupervisor {
         }
         guard let id = channels.keys.first, frame.message.kind.concernsAttachedSession else { return false }
         if let named = frame.message.sessionID, named != id { return false }
-        await receivedOnSession(frame, id, isNative: false)
+        await handle(.session(frame, id))
         if let opening = stockOpening {
-            if case .new = opening.ask { await perform(view.attached[id]?.startedOnStock() ?? [], of: id) }
+            if case .new = opening.ask { await handle(.startedOnStock(id)) }
             reportLive(opening, id)
             if view.attached[id]?.phase == .live { stockOpening = nil }
         }
         // What everyone is told also belongs into the list.
         return !frame.message.kind.isForEveryone
-    }
-
-    private func receivedOnSession(_ frame: DaemonFrame, _ id: SessionID, isNative: Bool) async {
-        let isOwn = isOwnEcho(frame, id, isNative: isNative)
-        if isOwn, !isNative { await echoed(in: id) }
-        guard
-            let effects = view.attached[id]?.receive(
-                frame, isNative: isNative, now: environment.wallClock())
-        else { return }
-        waiters.take(frame, isNative: isNative)
-        if isNative {
-            switch frame.message {
-            case .receipt(let receipt): await received(receipt)
-            case .error(let error): await received(error)
-            default: break
-            }
-        }
-        await perform(effects, of: id, isOwn: isOwn)
-    }
-
-    private func isOwnEcho(_ frame: DaemonFrame, _ id: SessionID, isNative: Bool) -> Bool {
-        guard case .userMessage(let message) = frame.message else { return false }
-        guard isNative else { return view.attached[id]?.isEcho(message.text) ?? false }
-        return message.operation.map { ownOperations.contains($0) } ?? false
-    }
-
-    func perform(_ effects: [AttachedSession.Effect], of id: SessionID, isOwn: Bool = false) async {
-        for effect in effects {
-            switch effect {
-            case .accept(let frame):
-                let isLive = view.attached[id]?.phase == .live
-                await publish(
-                    .session(SessionEvent(session: id, frame: frame, isLive: isLive, isOwnEcho: isOwn)))
-            case .phaseChanged(let phase):
-                await publish(.sessionPhase(id, phase))
-            case .resume(let sequence):
-                let message = ClientMessage.ResumeSession(sessionID: id, afterSequence: sequence)
-                try? await send(.resumeSession(message), on: id)
-            case .turnEnded:
-                await turnEnded(in: id)
-            }
-        }
     }
 
     /// Sends on the channel of a session.
