@@ -7,6 +7,7 @@ import Testing
 
 private let id = SessionID("sess_1")!  // a literal that is one
 private let epoch = Epoch(ULID(high: 1, low: 1))
+private let loss = ClientError(.unreachable, "lost")
 
 extension AttachedSession {
     fileprivate mutating func take(_ frame: DaemonFrame, isNative: Bool) -> [Effect] {
@@ -15,7 +16,7 @@ extension AttachedSession {
 }
 
 /// Frames of one session, written short.
-private enum Frames {
+enum Frames {
     static func ready(_ resume: ResumeKind?, head: UInt64 = 0, epoch: Epoch? = epoch) -> DaemonFrame {
         DaemonFrame(
             .sessionReady(
@@ -23,11 +24,26 @@ private enum Frames {
                     sessionID: id, epoch: epoch, headSequence: SequenceNumber(head), resume: resume)))
     }
 
-    static func page(asOf sequence: UInt64, replaces: Bool = true) -> DaemonFrame {
-        DaemonFrame(
+    static func page(
+        asOf sequence: UInt64?, messages: [UInt64] = [], cursor: UInt64? = nil, list: HistoryID? = nil,
+        replaces: Bool = true, ref: String? = nil
+    ) -> DaemonFrame {
+        let messages = messages.map { number in
+            Message(
+                id: MessageID(ULID(high: 1, low: number)), session: ULID(high: 0, low: 0), role: .user, parts: [],
+                time: MessageTime(created: WallTime(milliseconds: 1)), sequence: SequenceNumber(number))
+        }
+        return DaemonFrame(
             .sessionHistoryPage(
                 DaemonMessage.SessionHistoryPage(
-                    sessionID: id, messages: [], replaces: replaces, asOfSequence: SequenceNumber(sequence))))
+                    sessionID: id, messages: messages, nextCursor: cursor, replaces: replaces,
+                    asOfSequence: sequence.map { SequenceNumber($0) }, historyID: list)), ref: ref)
+    }
+
+    static func prompt(_ sequence: UInt64, _ text: String) -> DaemonFrame {
+        DaemonFrame(
+            .userMessage(DaemonMessage.UserMessage(text: text, messageID: MessageID(ULID(high: 2, low: sequence)))),
+            sequence: SequenceNumber(sequence))
     }
 
     static func caughtUp(_ sequence: UInt64) -> DaemonFrame {
@@ -144,6 +160,107 @@ struct AttachedSessionTests {
         #expect(session.lastSequence == SequenceNumber(5))
     }
 
+    @Test("a snapshot is shown in one step, when it is complete; until then, and after a loss, the last one stays")
+    func staging() {
+        var session = live(at: 1)
+        _ = session.take(Frames.prompt(2, "old"), isNative: true)
+        _ = session.take(Frames.request(1, command: "ls"), isNative: true)
+        let before = session.shown.transcript.messages
+        let frames = [
+            Frames.ready(.snapshot, epoch: Epoch(ULID(high: 2, low: 2))), Frames.page(asOf: 7), Frames.prompt(8, "new"),
+            Frames.request(2, command: "rm"),
+        ]
+        for frame in frames {
+            _ = session.take(frame, isNative: true)
+            #expect(session.shown.transcript.messages == before)
+            #expect(session.requests.map(\.id) == [Frames.requestID(1)])
+            #expect(session.shown.lastSequence == SequenceNumber(2))
+        }
+        #expect(session.lastSequence == SequenceNumber(8), "what is here, shown or not")
+        var lost = session
+        _ = lost.channelLost(loss)
+        #expect(lost.phase == .lost(loss))
+        #expect(lost.transcript.messages == before && lost.lastSequence == SequenceNumber(2) && lost.epoch == epoch)
+        _ = session.take(Frames.caughtUp(8), isNative: true)
+        #expect(session.transcript.messages.map(\.sequence) == [SequenceNumber(8)])
+        #expect(session.requests.map(\.id) == [Frames.requestID(2)])
+        #expect(session.shown.epoch == Epoch(ULID(high: 2, low: 2)))
+    }
+
+    @Test("a snapshot that is broken off by a gap is not completed by events: its open part has no number")
+    func brokenSnapshot() {
+        let other = Epoch(ULID(high: 2, low: 2))
+        for (epoch, resumed): (Epoch, UInt64) in [(epoch, 1), (other, 0)] {
+            var session = live(at: 1)
+            _ = session.take(Frames.ready(.snapshot, epoch: epoch), isNative: true)
+            _ = session.take(Frames.page(asOf: 7), isNative: true)
+            let effects = session.take(Frames.gap(after: 7), isNative: true)
+            #expect(effects == [.resume(after: SequenceNumber(resumed))])
+            #expect(session.epoch == epoch)
+        }
+    }
+
+    @Test("a replay is shown as it comes")
+    func replay() {
+        var session = live(at: 1)
+        _ = session.channelLost(loss)
+        _ = session.take(Frames.ready(.replay), isNative: true)
+        _ = session.take(Frames.prompt(2, "new"), isNative: true)
+        #expect(session.shown.transcript.messages.count == 1 && session.phase == .replaying)
+    }
+
+    @Test("an answer that is on its way stays so over a snapshot that has the same question, and not over another one")
+    func answersOverSnapshots() {
+        for (command, stays) in [("ls", true), ("rm", false)] {
+            let operation = OperationID(ULID(high: 3, low: 3))
+            var session = live(at: 0)
+            _ = session.take(Frames.request(1, command: "ls"), isNative: true)
+            session.answering(Frames.requestID(1), with: operation)
+            for frame in [
+                Frames.gap(after: 9), Frames.ready(.snapshot), Frames.page(asOf: 9),
+                Frames.request(1, command: command),
+                Frames.caughtUp(9),
+            ] {
+                _ = session.take(frame, isNative: true)
+            }
+            #expect(session.requests.map(\.answering) == [stays ? .sending(operation) : .open])
+        }
+    }
+
+    @Test("an older page is taken once, when it was asked for, and only before the list it belongs to")
+    func olderPages() {
+        let (list, other) = (HistoryID(ULID(high: 5, low: 5)), HistoryID(ULID(high: 6, low: 6)))
+        func session() -> AttachedSession {
+            var session = AttachedSession(id: id)
+            for frame in [
+                Frames.ready(.snapshot), Frames.page(asOf: 5, messages: [5], cursor: 4, list: list), Frames.caughtUp(5),
+            ] {
+                _ = session.take(frame, isNative: true)
+            }
+            session.pageAsked(before: 4, ref: "r1")
+            return session
+        }
+        func older(_ ref: String?, list: HistoryID) -> DaemonFrame {
+            Frames.page(asOf: nil, messages: [3, 4], cursor: 2, list: list, replaces: false, ref: ref)
+        }
+        var taken = session()
+        #expect(taken.take(older("r1", list: list), isNative: true).count == 1)
+        #expect(taken.transcript.messages.map(\.sequence) == [3, 4, 5].map { SequenceNumber($0) })
+        #expect(taken.historyCursor == 2)
+        taken.pageAsked(before: 4, ref: "r2")
+        for late in [older("r1", list: list), older("r2", list: list), older(nil, list: list)] {
+            #expect(taken.take(late, isNative: true) == [], "it is here already")
+        }
+        var refused = session()
+        #expect(refused.take(older("r9", list: list), isNative: true) == [], "nobody asked")
+        #expect(refused.take(older("r1", list: other), isNative: true) == [], "of another list")
+        var cleared = session()
+        _ = cleared.take(DaemonFrame(.sessionCleared, sequence: SequenceNumber(6)), isNative: true)
+        #expect(
+            cleared.take(older("r1", list: list), isNative: true) == [], "it was under way when the list was cleared")
+        #expect(cleared.transcript.messages.isEmpty)
+    }
+
     @Test("every pending request is kept, in order, once")
     func requests() {
         var session = live(at: 0)
@@ -161,7 +278,7 @@ struct AttachedSessionTests {
     func closedMeanwhile() {
         var session = live(at: 0)
         for number: UInt64 in [1, 2] { _ = session.take(Frames.request(number, command: "ls"), isNative: true) }
-        _ = session.channelLost()
+        _ = session.channelLost(loss)
         _ = session.take(Frames.ready(.replay), isNative: true)
         _ = session.take(Frames.request(2, command: "ls"), isNative: true)
         #expect(session.requests.count == 2, "until everything is here")

@@ -303,9 +303,10 @@ struct SessionTests {
                     .sessionReady(DaemonMessage.SessionReady(sessionID: id, epoch: epoch, resume: .replay)))
                 await again.channel.finish()
             }
-            for _ in 0..<3 { try await feed.sessionPhase(.lost) }
-            try await feed.sessionPhase(.lost)
-            #expect(await stage.supervisor.view.attached[id]?.phase == .lost)
+            let lost = AttachedSession.Phase.lost(
+                ClientError(.unreachable, "the daemon ended the channel of the session"))
+            for _ in 0..<4 { try await feed.sessionPhase(lost) }
+            #expect(await stage.supervisor.view.attached[id]?.phase == lost, "with the reason")
         }
     }
 

@@ -255,8 +255,8 @@ public actor DaemonSupervisor {
             for await next in group { closure = closure ?? next }
             return closure
         }
-        await lostConnection()
         let end = ConnectionEnd(closure ?? .local(.done))
+        await lostConnection(ClientError(end))
         guard case .refusal(.revoked) = end, let revocation else { return end }
         return .refusal(.revoked(at: revocation.at, reason: revocation.reasonText))
     }
@@ -284,12 +284,12 @@ public actor DaemonSupervisor {
         }
     }
 
-    private func lostConnection() async {
+    private func lostConnection(_ reason: ClientError) async {
         connection = nil
         waiters.failAll(ClientError(.unreachable, "the connection was lost"))
         stockOpening?.feed.finish()
         stockOpening = nil
         channels = [:]
-        await handle(.linkLost)
+        await handle(.linkLost(reason))
     }
 }

@@ -132,6 +132,9 @@ extension DaemonSupervisor {
         guard let waiter = waiters.add({ answer($0) != nil }) else {
             throw ClientError(.busy, "too many requests are waiting for an answer")
         }
+        if case .loadSessionHistory(let page) = message, let session {
+            await handle(.pageAsked(session, before: page.before, ref: waiter.ref))
+        }
         do throws(ClientError) {
             if let session {
                 try await send(message, on: session, ref: waiter.ref)

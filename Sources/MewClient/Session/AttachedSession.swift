@@ -10,13 +10,15 @@ public import MewWire
 ///     attaching ──session_ready──▶ replaying ──caught_up──▶ live ──gap──▶ replaying
 ///         ▲                             │                    │
 ///         └────────── link is back ── lost ◀── link is gone ─┘        gone: the session is no more
+///
+/// A snapshot is gathered beside what is shown and replaces it in one step, at `caught_up`; a replay is shown as it comes.
 public struct AttachedSession: Sendable {
     public enum Phase: Sendable, Hashable {
         case attaching
         case replaying
         case live
-        /// The channel is gone; it is attached again as soon as the link is back.
-        case lost
+        /// The channel is gone, and why; it is attached again as soon as the link is back. What was shown stays.
+        case lost(ClientError)
         /// The daemon does not know the session (any more).
         case gone
     }
@@ -33,25 +35,14 @@ public struct AttachedSession: Sendable {
 
     public let id: SessionID
     public private(set) var phase = Phase.attaching
-    /// What was said, assembled from pages and events; at most `maxMessages`.
-    public private(set) var transcript: TranscriptReducer
-    /// The last event this client has.
-    public private(set) var lastSequence = SequenceNumber.zero
-    public private(set) var epoch: Epoch?
-    public private(set) var details: DaemonMessage.SessionReady?
-    public private(set) var title: String?
-    /// In the order they came; at most `maxRequests`.
-    public private(set) var requests: [PendingRequest] = []
-    /// The running turn, as far as the daemon named it.
-    public private(set) var turn: TurnID?
-    public private(set) var isRunning = false
-    /// The next `before` of an older page; nil when the start is here.
-    public private(set) var historyCursor: UInt64?
-    public private(set) var historyID: HistoryID?
+    /// What people see.
+    public private(set) var shown: SessionPicture
+    /// A snapshot that is on its way; nil when there is none.
+    private var arriving: SessionPicture?
 
-    /// Open requests that were not sent again yet since `session_ready`; what is still in here at `caught_up` is closed.
-    private var unconfirmed: Set<RequestID> = []
     private var isResuming = false
+    /// Older pages that were asked for: the `ref` of the request and its cursor, the oldest first.
+    private var askedPages: [(ref: String, before: UInt64)] = []
     /// Text of our own prompts whose echo is still to come; stock links only (spec/mew-wire.md §5.5).
     private var ownTexts: [String] = []
 
@@ -60,10 +51,44 @@ public struct AttachedSession: Sendable {
     /// A watcher that stays for months must not grow for ever; the oldest thousand go at once.
     public static let maxMessages = 10_000
     private static let maxOwnTexts = 16
+    private static let maxAskedPages = 8
 
     public init(id: SessionID) {
         self.id = id
-        transcript = TranscriptReducer(session: id.ulid ?? ULID(high: 0, low: 0))
+        shown = SessionPicture(id)
+    }
+
+    // MARK: - What is shown
+
+    public var transcript: TranscriptReducer { shown.transcript }
+    public var details: DaemonMessage.SessionReady? { shown.details }
+    public var title: String? { shown.title }
+    public var requests: [PendingRequest] { shown.requests }
+    public var turn: TurnID? { shown.turn }
+    public var isRunning: Bool { shown.isRunning }
+    /// The next `before` of an older page; nil when the start is here.
+    public var historyCursor: UInt64? { shown.olderPage }
+    public var historyID: HistoryID? { shown.transcript.history }
+
+    // MARK: - What is known
+
+    /// The last event this client has, shown or not yet.
+    public var lastSequence: SequenceNumber { arriving?.lastSequence ?? shown.lastSequence }
+    public var epoch: Epoch? { arriving.map(\.epoch) ?? shown.epoch }
+
+    /// Changes what is being brought up to date. In place: a transcript is not copied for every frame.
+    private mutating func edit<Value>(_ change: (inout SessionPicture) -> Value) -> Value {
+        if var picture = arriving.take() {
+            defer { arriving = picture }
+            return change(&picture)
+        }
+        return change(&shown)
+    }
+
+    /// Also what is shown while something else arrives.
+    private mutating func editAll(_ change: (inout SessionPicture) -> Void) {
+        change(&shown)
+        if arriving != nil { edit(change) }
     }
 
     // MARK: - Life of the channel
@@ -78,21 +103,25 @@ public struct AttachedSession: Sendable {
     /// Whether to attach again over the same link after the daemon ended the channel.
     mutating func mayReattach() -> Bool {
         endings += 1
-        return phase == .lost && endings <= Self.maxEndings
+        guard case .lost = phase else { return false }
+        return endings <= Self.maxEndings
     }
 
     /// A stock daemon sends no history of a session it has just made.
     mutating func startedOnStock() -> [Effect] { enter(.live) }
 
-    public mutating func channelLost() -> [Effect] {
+    /// What is shown stays; a snapshot that was on its way is not there.
+    public mutating func channelLost(_ reason: ClientError) -> [Effect] {
         guard phase != .gone else { return [] }
         isResuming = false
-        for index in requests.indices { requests[index].answering = .open }
-        return enter(.lost)
+        (arriving, askedPages) = (nil, [])
+        shown.set(.open) { _ in true }
+        return enter(.lost(reason))
     }
 
     public mutating func sessionGone() -> [Effect] {
-        requests = []
+        arriving = nil
+        shown.requests = []
         return enter(.gone)
     }
 
@@ -110,10 +139,7 @@ public struct AttachedSession: Sendable {
     ///   - now: for messages whose time their event does not tell.
     public mutating func receive(_ frame: DaemonFrame, isNative: Bool, now: WallTime) -> [Effect] {
         let effects = decide(frame, isNative: isNative)
-        if effects.contains(.accept(frame)) {
-            transcript.apply(frame.message, sequence: frame.sequence, at: now)
-            if transcript.messages.count > Self.maxMessages { transcript.removeFirst(Self.maxMessages / 10) }
-        }
+        if effects.contains(.accept(frame)) { edit { $0.apply(frame, at: now) } }
         return effects
     }
 
@@ -124,21 +150,21 @@ public struct AttachedSession: Sendable {
         case .fresh: break
         }
         switch frame.message {
-        case .sessionReady(let ready): return readied(ready, frame)
+        case .sessionReady(let ready): return readied(ready, frame, isNative: isNative)
         case .sessionHistoryPage(let page): return history(page, frame, isNative: isNative)
         case .sessionHistory: return [.accept(frame)] + (isNative ? [] : enter(.live))
         case .caughtUp(let end): return caughtUp(end, frame)
         case .gap:
             isResuming = false  // what we asked for before it came is not coming any more
             return resume()
-        case .request(let request): return asked(request, frame)
+        case .request(let request): return edit { $0.asked(request) } ? [.accept(frame)] : []
         case .requestResolved(let resolved):
-            forget(resolved.requestID)
+            edit { $0.forget(resolved.requestID) }
             return [.accept(frame)]
         case .answerVerdict(let verdict): return judged(verdict, frame)
         case .sessionActivityChanged(let change): return activity(change, frame)
         case .sessionTitleChanged(let change):
-            title = change.title
+            edit { $0.title = change.title }
             return [.accept(frame)]
         default: return [.accept(frame)]
         }
@@ -151,7 +177,7 @@ public struct AttachedSession: Sendable {
         guard let sequence = frame.sequence else { return .fresh }
         guard sequence > lastSequence else { return .duplicate }
         guard sequence == lastSequence.next else { return .hole }
-        lastSequence = sequence
+        edit { $0.lastSequence = sequence }
         isResuming = false
         return .fresh
     }
@@ -160,27 +186,39 @@ public struct AttachedSession: Sendable {
     private mutating func resume() -> [Effect] {
         guard !isResuming else { return [] }
         isResuming = true
+        restartSnapshot()
         return enter(.replaying) + [.resume(after: lastSequence)]
     }
 
-    private mutating func readied(_ ready: DaemonMessage.SessionReady, _ frame: DaemonFrame) -> [Effect] {
-        // Numbers of another epoch mean something else.
-        if ready.epoch != epoch || ready.resume == .new { lastSequence = .zero }
-        epoch = ready.epoch
+    /// Events do not complete a snapshot: its page names the last event, but the part that is open and the requests come after it,
+    /// without numbers. What was shown goes on, or the snapshot is asked for again from nothing.
+    private mutating func restartSnapshot() {
+        guard let snapshot = arriving else { return }
+        arriving = shown.epoch == snapshot.epoch ? nil : shown.anew(id, epoch: snapshot.epoch)
+    }
+
+    private mutating func readied(
+        _ ready: DaemonMessage.SessionReady, _ frame: DaemonFrame, isNative: Bool
+    ) -> [Effect] {
         isResuming = false
-        details = ready
-        unconfirmed = Set(requests.map(\.id))
+        // Numbers of another epoch mean something else.
+        let startsAnew = ready.epoch != epoch || ready.resume == .new || ready.resume == .snapshot
+        // A stock daemon does not say when a snapshot is complete; its history comes in one message.
+        if startsAnew, isNative { arriving = shown.anew(id, epoch: ready.epoch) }
+        edit { picture in
+            picture.details = ready
+            picture.unconfirmed = Set(picture.requests.map(\.id))
+        }
         return enter(.replaying) + [.accept(frame)]
     }
 
     private mutating func history(
         _ page: DaemonMessage.SessionHistoryPage, _ frame: DaemonFrame, isNative: Bool
     ) -> [Effect] {
-        historyCursor = page.nextCursor
-        historyID = page.historyID ?? historyID
-        guard page.replaces else { return [.accept(frame)] }
+        let asked = takeAsked(frame.ref)
+        guard page.replaces else { return fits(page, asked) ? [.accept(frame)] : [] }
         isResuming = false
-        if let sequence = page.asOfSequence { lastSequence = sequence }
+        if let sequence = page.asOfSequence { edit { $0.lastSequence = sequence } }
         return [.accept(frame)] + (isNative ? [] : enter(.live))
     }
 
@@ -188,58 +226,59 @@ public struct AttachedSession: Sendable {
         guard end.sequence <= lastSequence else {
             return resume()  // something in between was lost: not caught up at all
         }
-        requests.removeAll { unconfirmed.contains($0.id) }
-        unconfirmed = []
+        edit { picture in
+            picture.requests.removeAll { picture.unconfirmed.contains($0.id) }
+            picture.unconfirmed = []
+        }
+        if var arrived = arriving.take() {
+            arrived.keepAnswers(of: shown.requests)
+            shown = arrived
+        }
         return [.accept(frame)] + enter(.live)
+    }
+
+    // MARK: - Older pages
+
+    /// A page before what is shown was asked for; its answer carries `ref`.
+    mutating func pageAsked(before: UInt64, ref: String) {
+        askedPages.append((ref, before))
+        if askedPages.count > Self.maxAskedPages { askedPages.removeFirst() }
+    }
+
+    /// What was asked with this answer. Stock daemons answer in order and name nothing.
+    private mutating func takeAsked(_ ref: String?) -> UInt64? {
+        let index = ref.map { ref in askedPages.firstIndex { $0.ref == ref } } ?? askedPages.indices.first
+        return index.map { askedPages.remove(at: $0).before }
+    }
+
+    /// Only the page before the first message fits there: not one that was under way when the list was cleared or replaced, and
+    /// not one that is here already.
+    private mutating func fits(_ page: DaemonMessage.SessionHistoryPage, _ asked: UInt64?) -> Bool {
+        guard let asked else { return false }
+        return edit { $0.olderPage == asked && (page.historyID == nil || page.historyID == $0.transcript.history) }
     }
 
     // MARK: - Requests
 
-    private mutating func asked(_ request: Request, _ frame: DaemonFrame) -> [Effect] {
-        unconfirmed.remove(request.id)
-        guard let pending = try? PendingRequest(request) else {
-            return [.accept(frame)]  // cannot be displayed, so it cannot be answered from here
-        }
-        if let index = requests.firstIndex(where: { $0.id == request.id }) {
-            // The same request again, after a replay: the visible one never changes by itself (NEEDS N-41).
-            guard requests[index].digest != pending.digest else { return [] }
-            requests[index] = pending
-            return [.accept(frame)]
-        }
-        requests.append(pending)
-        if requests.count > Self.maxRequests { requests.removeFirst() }
-        return [.accept(frame)]
-    }
-
-    private mutating func forget(_ id: RequestID) {
-        requests.removeAll { $0.id == id }
-        unconfirmed.remove(id)
-    }
-
     private mutating func judged(_ verdict: DaemonMessage.AnswerVerdict, _ frame: DaemonFrame) -> [Effect] {
         switch verdict.outcome {
         case .settled, .repeated, .tooLate, .unknown:
-            forget(verdict.requestID)
+            editAll { $0.forget(verdict.requestID) }
         case .notWhatWasShown:
             // The daemon asks about something else: the request it sends (again) is the one to look at.
-            if let index = requests.firstIndex(where: { $0.id == verdict.requestID }) {
-                requests[index].answering = .open
-            }
+            editAll { $0.set(.open) { $0.id == verdict.requestID } }
         }
         return [.accept(frame)]
     }
 
     /// An answer is on its way; the request stays visible until the verdict comes (NEEDS N-40).
     public mutating func answering(_ id: RequestID, with operation: OperationID) {
-        guard let index = requests.firstIndex(where: { $0.id == id }) else { return }
-        requests[index].answering = .sending(operation)
+        editAll { $0.set(.sending(operation)) { $0.id == id } }
     }
 
     /// The answer `operation` came to nothing: the request can be answered again.
     mutating func notAnswered(_ operation: OperationID) {
-        for index in requests.indices where requests[index].answering == .sending(operation) {
-            requests[index].answering = .open
-        }
+        editAll { $0.set(.open) { $0.answering == .sending(operation) } }
     }
 
     // MARK: - Turns
@@ -247,14 +286,14 @@ public struct AttachedSession: Sendable {
     private mutating func activity(_ change: DaemonMessage.SessionActivityChanged, _ frame: DaemonFrame) -> [Effect] {
         switch change.activity {
         case .running:
-            isRunning = true
-            turn = change.turnID
+            edit { ($0.isRunning, $0.turn) = (true, change.turnID) }
             return [.accept(frame)]
         case .idle, .active:
-            isRunning = false
-            turn = nil
-            // A stock daemon does not say that a cancelled turn closed its requests (spec/mew-wire.md §4.6).
-            if epoch == nil { requests = [] }
+            edit { picture in
+                (picture.isRunning, picture.turn) = (false, nil)
+                // A stock daemon does not say that a cancelled turn closed its requests (spec/mew-wire.md §4.6).
+                if picture.epoch == nil { picture.requests = [] }
+            }
             return [.accept(frame), .turnEnded]
         }
     }

@@ -9,7 +9,7 @@ enum ClientInput: Sendable {
     case greeted(DaemonMessage)
     /// The daemon accepted this device, over this path.
     case linkReady(ReadyLink, LinkPath)
-    case linkLost
+    case linkLost(ClientError)
     /// What belongs to no attached session alone.
     case control(DaemonFrame)
     /// A message that cannot be read.
@@ -28,10 +28,12 @@ enum ClientInput: Sendable {
     /// It could not be opened for whoever wanted it.
     case notOpened(SessionID)
     /// Another session took its channel.
-    case channelLost(SessionID)
+    case channelLost(SessionID, ClientError)
     /// The daemon ended its channel; the link lives.
     case channelEnded(SessionID)
     case left(SessionID)
+    /// A page before what is shown was asked for; its answer carries `ref`.
+    case pageAsked(SessionID, before: UInt64, ref: String)
 
     // Operations.
     /// Recorded, and about to be sent.

@@ -30,7 +30,7 @@ struct DaemonState: Sendable {
             view.apply(message)
             return []
         case .linkReady(let link, let path): return ready(link, path, at: now)
-        case .linkLost: return linkLost()
+        case .linkLost(let reason): return linkLost(reason)
         case .control(let frame): return control(frame, at: now)
         case .skipped:
             view.skippedMessages += 1
@@ -49,9 +49,12 @@ struct DaemonState: Sendable {
         case .notOpened(let id):
             if !bound.contains(id) { view.attached[id] = nil }
             return []
-        case .channelLost(let id): return channelLost(id)
+        case .channelLost(let id, let reason): return channelLost(id, reason)
         case .channelEnded(let id): return channelEnded(id)
         case .left(let id): return left(id)
+        case .pageAsked(let id, let before, let ref):
+            view.attached[id]?.pageAsked(before: before, ref: ref)
+            return []
 
         case .begun(let operation, let intent): return begun(operation, intent)
         case .notSent(let id, let error): return advance(id) { $0.failedToSend(error) }
@@ -68,6 +71,8 @@ struct DaemonState: Sendable {
     private mutating func enter(_ phase: LinkPhase) -> [ClientEffect] {
         guard view.phase != phase else { return [] }
         view.phase = phase
+        // A daemon that saves nothing says so to whoever comes; what an earlier connection heard may be over.
+        if phase == .greeting { view.assumeSaving() }
         return [.publish(.phase(phase))]
     }
 
@@ -89,9 +94,9 @@ struct DaemonState: Sendable {
         return [.remember(news)]
     }
 
-    private mutating func linkLost() -> [ClientEffect] {
+    private mutating func linkLost(_ reason: ClientError) -> [ClientEffect] {
         var effects: [ClientEffect] = []
-        for id in bound.sorted(by: { $0.text < $1.text }) { effects += channelLost(id) }
+        for id in bound.sorted(by: { $0.text < $1.text }) { effects += channelLost(id, reason) }
         if !isNative { effects += settleDelivered(in: nil) }
         for id in view.operations.keys.sorted() { effects += advance(id) { $0.channelLost() } }
         link = nil
@@ -178,14 +183,15 @@ struct DaemonState: Sendable {
         change(id) { $0.attachingAgain() } + [.reattach(id)]
     }
 
-    private mutating func channelLost(_ id: SessionID) -> [ClientEffect] {
+    private mutating func channelLost(_ id: SessionID, _ reason: ClientError) -> [ClientEffect] {
         bound.remove(id)
-        return loseSending(in: id) + change(id) { $0.channelLost() }
+        return loseSending(in: id) + change(id) { $0.channelLost(reason) }
     }
 
     /// The session is gone, or the daemon only lost patience. Asking tells.
     private mutating func channelEnded(_ id: SessionID) -> [ClientEffect] {
-        let effects = channelLost(id) + queries()
+        let reason = ClientError(.unreachable, "the daemon ended the channel of the session")
+        let effects = channelLost(id, reason) + queries()
         guard view.attached[id]?.mayReattach() == true else { return effects }
         return effects + attachAgain(id)
     }
@@ -193,7 +199,6 @@ struct DaemonState: Sendable {
     private mutating func left(_ id: SessionID) -> [ClientEffect] {
         bound.remove(id)
         view.attached[id] = nil
-        guard link?.isNative == true else { return [] }
         // What was sent last may be in the channel still: it is not to be killed.
         return loseSending(in: id) + queries(of: id, settlesUnknown: false)
     }

@@ -28,6 +28,8 @@ public struct DaemonView: Sendable {
 
     public var needsYou: Int { sessions?.count { $0.needsYou } ?? 0 }
 
+    mutating func assumeSaving() { (isSaving, notSavingReason) = (true, nil) }
+
     /// Changes that the daemon tells everyone. Those that name a session we do not list are ignored.
     mutating func apply(_ message: DaemonMessage) {
         switch message {
