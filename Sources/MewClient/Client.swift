@@ -8,6 +8,7 @@ public actor Client {
     private let environment: ClientEnvironment
     private let deadlines: ClientDeadlines
     private var supervisors: [NodeID: DaemonSupervisor] = [:]
+    private var isAsleep = false
     /// Work that must run inside `run()`: one supervisor each.
     private let jobs = Feed<@Sendable () async -> Void>(capacity: Registry.maxDaemons)
 
@@ -37,6 +38,7 @@ public actor Client {
         let supervisor = DaemonSupervisor(
             record: daemon, environment: environment, deadlines: deadlines, pairs: daemon.scope == nil)
         supervisors[daemon.node] = supervisor
+        if isAsleep { await supervisor.enterBackground() }
         await jobs.send { await supervisor.run() }
     }
 
@@ -71,13 +73,24 @@ public actor Client {
         if let former = supervisors.removeValue(forKey: node) { await former.stop() }
     }
 
-    /// The app came to the front, the machine woke, or the network changed: everyone who waits dials now (NEEDS N-16).
-    public func retryAll() async {
-        for supervisor in supervisors.values where await supervisor.isWaiting { await supervisor.retry() }
-    }
-}
+    // MARK: - What the system does
 
-extension DaemonSupervisor {
-    /// Between two dials. A refusal is not waiting: only a person ends it.
-    public var isWaiting: Bool { if case .waiting = view.phase { true } else { false } }
+    /// The network changed, or the machine woke: everyone who waits dials now (NEEDS N-16).
+    public func triggered() async {
+        for supervisor in supervisors.values { await supervisor.triggered() }
+    }
+
+    /// The app is not seen any more: nobody dials, no timer runs.
+    public func enterBackground() async {
+        isAsleep = true
+        for supervisor in supervisors.values { await supervisor.enterBackground() }
+    }
+
+    /// The app is seen again: everyone dials at once, and no link is believed to live without a sign.
+    public func enterForeground() async {
+        isAsleep = false
+        await withDiscardingTaskGroup { group in
+            for supervisor in supervisors.values { group.addTask { await supervisor.enterForeground() } }
+        }
+    }
 }

@@ -12,7 +12,7 @@ private let id = SessionID("sess_1")!  // a literal that is one
 private let epoch = Epoch(ULID(high: 1, low: 1))
 
 /// Compares with a stored table, and prints the whole one when something changed.
-private func expect(_ lines: [String], _ snapshot: String) {
+func expect(_ lines: [String], _ snapshot: String) {
     let expected = snapshot.split(separator: "\n").map(String.init)
     #expect(lines.count == expected.count)
     for (line, expected) in zip(lines, expected) { #expect(line == expected) }
@@ -275,7 +275,8 @@ struct DaemonStateTableTests {
 
     /// A session that is live, a prompt that is being sent there, one that is unknown, one that is stored.
     private static func state(_ link: Link) -> DaemonState {
-        var state = DaemonState(record: DaemonRecord(node: node, name: "desk", addedAt: WallTime(milliseconds: 0)))
+        var state = DaemonState(
+            record: DaemonRecord(node: node, name: "desk", addedAt: WallTime(milliseconds: 0)), app: "mew 1")
         let ready = ReadyLink(
             applicationProtocol: link == .stock ? .stock : .native, scope: .control, capabilities: [], bootID: nil,
             deviceName: nil, clientKind: .cli)
@@ -366,7 +367,7 @@ struct DaemonStateTableTests {
 
     private static let snapshot = """
         none, link ready: remember tell:link tell:session→attaching ATTACH
-        none, link lost: keep:sending→unknown tell:session→lost
+        none, link lost: keep:sending→unknown tell:session→lost remember
         none, ask again: –
         none, turn over: hand tell:session_activity_changed
         none, gap: hand tell:session→replaying RESUME(1)
@@ -384,7 +385,7 @@ struct DaemonStateTableTests {
         none, error: hand keep:sending→refused tell:error
         none, revoked: hand revoked tell:revoked
         native, link ready: remember tell:link tell:session→attaching ATTACH
-        native, link lost: keep:sending→unknown tell:session→lost
+        native, link lost: keep:sending→unknown tell:session→lost remember
         native, ask again: SETTLE(unknown) QUERY(stored)
         native, turn over: hand tell:session_activity_changed SETTLE(unknown) QUERY(stored)
         native, gap: hand tell:session→replaying RESUME(1)
@@ -402,7 +403,7 @@ struct DaemonStateTableTests {
         native, error: hand keep:sending→refused tell:error
         native, revoked: hand revoked tell:revoked
         stock, link ready: remember tell:link tell:session→attaching ATTACH
-        stock, link lost: keep:sending→unknown tell:session→lost
+        stock, link lost: keep:sending→unknown tell:session→lost remember
         stock, ask again: –
         stock, turn over: hand tell:session_activity_changed
         stock, gap: hand tell:session→replaying RESUME(1)

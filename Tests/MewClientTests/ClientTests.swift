@@ -40,15 +40,29 @@ struct ClientTests {
         try await run(stage) { _ in try await stage.accept().welcome() }
     }
 
-    @Test("coming to the front ends every wait")
-    func retryAll() async throws {
+    @Test("a trigger ends every wait")
+    func triggered() async throws {
         let stage = Stage()
         stage.daemon.stopListening()
         try await stage.remember()
         try await run(stage) { client in
             await stage.clock.sleeper(for: .seconds(1))
             stage.daemon.listen()
-            await client.retryAll()
+            await client.triggered()
+            try await stage.accept().welcome()
+        }
+    }
+
+    @Test("in the background nobody dials, not even a daemon that is added there; in front everyone does at once")
+    func background() async throws {
+        let stage = Stage()
+        try await run(stage) { client in
+            await client.enterBackground()
+            try await client.add(stage.record)
+            let supervisor = try #require(await client[stage.record.node])
+            await client.triggered()
+            #expect(await supervisor.view.phase == .idle)
+            await client.enterForeground()
             try await stage.accept().welcome()
         }
     }

@@ -417,17 +417,4 @@ struct SessionTests {
             #expect(await stage.store.records().operations.map(\.id) == [lost])
         }
     }
-
-    @Test("alerts are told once, and not when they are old")
-    func alerts() async throws {
-        var memory = AlertMemory()
-        func alert(_ number: UInt64, at: Int64) -> DaemonMessage.SessionAlert {
-            DaemonMessage.SessionAlert(
-                sessionID: id, title: "t", kind: .turnComplete, alertID: AlertID(ULID(high: 1, low: number)),
-                at: WallTime(milliseconds: at))
-        }
-        let now = WallTime(milliseconds: 20_000)
-        let told = [alert(1, at: 10_000), alert(1, at: 10_000), alert(2, at: 9_999)].map { memory.isNew($0, now: now) }
-        #expect(told == [true, false, false])
-    }
 }

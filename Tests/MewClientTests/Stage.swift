@@ -2,6 +2,7 @@ import MewBase
 import MewIdentity
 import MewTestSupport
 import MewWire
+import Synchronization
 import Testing
 
 @testable import MewClient
@@ -13,6 +14,7 @@ struct Stage: Sendable {
     let device: LoopbackEndpoint
     let clock = TestClock()
     let store = MemoryStore()
+    let wall = TestWall()
     let record: DaemonRecord
     let supervisor: DaemonSupervisor
     let environment: ClientEnvironment
@@ -35,7 +37,7 @@ struct Stage: Sendable {
             addedAt: WallTime(milliseconds: 1))
         environment = ClientEnvironment(
             dialer: opensChannels == .max ? device : ScarceDialer(dialer: device, channels: opensChannels),
-            clock: clock, wallClock: { WallTime(milliseconds: 1_000) },
+            clock: clock, wallClock: { [wall] in wall.now },
             entropy: ConstantEntropy(value: 0), store: store, deviceName: "laptop", app: "mew test", clientKind: .cli)
         supervisor = DaemonSupervisor(record: record, environment: environment, pairs: pairs)
     }
@@ -43,6 +45,13 @@ struct Stage: Sendable {
     /// Runs the client beside `body`, and ends it afterwards.
     func run(_ body: @escaping @Sendable (Feed<ClientEvent>) async throws -> Void) async throws {
         try await run(supervisor, body)
+    }
+
+    /// The same with another dialler.
+    func environment(_ dialer: any Dialer) -> ClientEnvironment {
+        ClientEnvironment(
+            dialer: dialer, clock: clock, wallClock: environment.wallClock, entropy: environment.entropy, store: store,
+            deviceName: "laptop", app: "mew test", clientKind: .cli)
     }
 
     /// The same device in another program.
@@ -136,4 +145,17 @@ extension Feed<ClientEvent> {
         }
         throw FakeDaemonError("the feed ended")
     }
+}
+
+/// A wall clock that a test sets.
+final class TestWall: Sendable {
+    private let time = Mutex(WallTime(milliseconds: 1_000))
+
+    var now: WallTime { time.withLock { $0 } }
+
+    func set(_ now: WallTime) { time.withLock { $0 = now } }
+}
+
+enum SeededNode {
+    static let one = SecretKey.generate(entropy: SeededEntropy(seed: 1)).node
 }

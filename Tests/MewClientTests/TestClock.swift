@@ -73,6 +73,11 @@ final class TestClock: Clock {
         }
     }
 
+    /// Waits until nobody sleeps.
+    func noSleeper() async {
+        while state.withLock({ !$0.sleepers.isEmpty }) { await Task.yield() }
+    }
+
     func advance(by duration: Duration) {
         let woken = state.withLock { state -> [Sleeper] in
             state.now = state.now.advanced(by: duration)

@@ -47,7 +47,7 @@ private struct ModelRun {
         bench = CoreBench(seed: seed)
         journal = TranscriptReducer(session: CoreBench.session.ulid ?? ULID(high: 0, low: 0))
         let record = DaemonRecord(node: CoreBench.node(9), name: "desk", addedAt: WallTime(milliseconds: 0))
-        state = DaemonState(record: record)
+        state = DaemonState(record: record, app: "mew 1")
     }
 
     mutating func go(steps: Int) throws {

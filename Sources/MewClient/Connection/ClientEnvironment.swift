@@ -38,6 +38,9 @@ public struct ClientDeadlines: Sendable {
     public var reply: Duration = .seconds(15)
     /// From the first frame of a session channel to `caught_up`: a page may be large and the line slow.
     public var attach: Duration = .seconds(30)
+    /// For a sign of life of a link that may have died while the app was in the background. Longer than any round trip, short
+    /// enough for a person who looks at the screen.
+    public var probe: Duration = .seconds(2)
     /// Beyond what `pair_pending` announces: the window closes there, not here.
     public var pairingGrace: Duration = .seconds(5)
 

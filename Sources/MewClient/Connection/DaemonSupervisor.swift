@@ -25,11 +25,13 @@ public actor DaemonSupervisor {
     private var feeds: [UInt64: Feed<ClientEvent>] = [:]
     private var nextFeed: UInt64 = 0
     /// Reasons to give up a wait or an attempt: `retry()` and `stop()`.
-    private let interruptions = Feed<Interruption>(capacity: 8)
+    private var interruptions = Feed<Interruption>(capacity: 8)
     private var isStopped = false
 
     // What lives as long as one connection.
     var connection: Connection?
+    /// Counts connections.
+    private var generation: UInt64 = 0
     var waiters = Waiters()
     /// Asked of stock daemons on the one channel there is; at most one at a time.
     var stockOpening: Opening?
@@ -59,7 +61,7 @@ public actor DaemonSupervisor {
         record: DaemonRecord, environment: ClientEnvironment, deadlines: ClientDeadlines = ClientDeadlines(),
         extraRoutes: DialTarget? = nil, pairs: Bool = false, adopts: Bool = true
     ) {
-        state = DaemonState(record: record)
+        state = DaemonState(record: record, app: environment.app)
         self.environment = environment
         self.deadlines = deadlines
         self.extraRoutes = extraRoutes
@@ -121,18 +123,40 @@ public actor DaemonSupervisor {
     // MARK: - What the owner says
 
     /// Dials now: ends a wait, replaces a running attempt, leaves a refusal behind. Does nothing while the link is ready.
-    public func retry() {
-        guard view.phase.readyLink == nil else { return }
-        policy.retried()
-        // When it is full, the wait is over already.
-        interruptions.offerNow(.retry)
+    public func retry() { interrupt(if: policy.retried()) }
+
+    /// The network changed, or the machine woke: whoever waits dials now, an attempt that is going on is joined.
+    public func triggered() { interrupt(if: policy.triggered()) }
+
+    /// The app is not seen any more (NEEDS N-16): no timer runs and nothing dials. A link that lives stays, until the system ends it.
+    public func enterBackground() { interrupt(if: policy.enteredBackground()) }
+
+    /// The app is seen again: dials at once. A link that seems to live is asked for a sign of life, and replaced without one.
+    public func enterForeground() async {
+        let reaction = policy.enteredForeground()
+        interrupt(if: reaction)
+        guard reaction == .probe else { return }
+        let suspect = generation
+        do throws(ClientError) {
+            try await ping(within: deadlines.probe)
+        } catch {
+            // Not the one that replaced it meanwhile.
+            if generation == suspect { offer(.retry) }
+        }
     }
+
+    private func interrupt(if reaction: ReconnectPolicy.Reaction) {
+        if reaction == .interrupt { offer(.retry) }
+    }
+
+    /// When it is full, the wait is over already.
+    private func offer(_ interruption: Interruption) { interruptions.offerNow(interruption) }
 
     /// Ends `run()`, with a goodbye to the daemon.
     public func stop() {
         isStopped = true
         connection?.jobs.finish()
-        interruptions.offerNow(.stop)
+        offer(.stop)
         // Nothing more is told, and `run` must not wait for a reader that has left.
         for feed in feeds.values { feed.finish() }
     }
@@ -142,10 +166,18 @@ public actor DaemonSupervisor {
     public func run() async {
         await adoptOrphans()
         while !Task.isCancelled, !isStopped {
+            let mayAttempt = policy.mayAttempt()
+            forgetInterruptions()
+            guard mayAttempt else {
+                _ = await interruptions.next()
+                continue
+            }
             let end = await untilInterrupted { await self.connectAndServe() }
             guard !Task.isCancelled, !isStopped else { break }
             guard let end else { continue }  // replaced by a retry
-            await rest(after: policy.ended(end, entropy: environment.entropy))
+            let step = policy.ended(end, entropy: environment.entropy)
+            forgetInterruptions()
+            await rest(after: step)
         }
         let wasIdle = view.phase == .idle
         _ = state.apply(.phase(.idle), at: environment.wallClock())
@@ -156,6 +188,9 @@ public actor DaemonSupervisor {
         feeds = [:]
     }
 
+    /// What came before this moment the policy knows; it must not end what begins now.
+    private func forgetInterruptions() { interruptions = Feed(capacity: 8) }
+
     private func rest(after step: ReconnectPolicy.Step) async {
         switch step {
         case .stop:
@@ -163,6 +198,8 @@ public actor DaemonSupervisor {
         case .park(let refusal):
             await handle(.phase(.parked(refusal)))
             _ = await interruptions.next()
+        case .sleep(let trouble):
+            await handle(.phase(.waiting(.zero, trouble)))
         case .dial(let wait, let trouble):
             await handle(.phase(.waiting(wait, trouble)))
             let clock = environment.clock
@@ -198,6 +235,7 @@ public actor DaemonSupervisor {
         } catch {
             return error
         }
+        policy.linked()
         do throws(ConnectionEnd) {
             let (control, ready) = try await greet(link)
             return await serve(link, control, ready)
@@ -262,6 +300,8 @@ public actor DaemonSupervisor {
     }
 
     private func becameReady(_ link: any Link, _ ready: ReadyLink) async {
+        policy.becameReady()
+        generation += 1
         let path = await link.status().path
         // Before anybody else can ask something. A link that is gone already says so when it is read.
         try? await send(.ping)

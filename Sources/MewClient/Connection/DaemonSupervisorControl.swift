@@ -129,6 +129,13 @@ extension DaemonSupervisor {
         _ message: ClientMessage, on session: SessionID? = nil,
         answer: @escaping @Sendable (DaemonMessage) -> Answer?
     ) async throws(ClientError) -> Answer {
+        try await request(message, on: session, within: deadlines.reply, answer: answer)
+    }
+
+    private func request<Answer: Sendable>(
+        _ message: ClientMessage, on session: SessionID?, within limit: Duration,
+        answer: @escaping @Sendable (DaemonMessage) -> Answer?
+    ) async throws(ClientError) -> Answer {
         guard let waiter = waiters.add({ answer($0) != nil }) else {
             throw ClientError(.busy, "too many requests are waiting for an answer")
         }
@@ -145,7 +152,7 @@ extension DaemonSupervisor {
             waiters.remove(waiter.ref)
             throw error
         }
-        let result = await within(deadlines.reply, on: environment.clock) { await waiter.answer.next() }
+        let result = await within(limit, on: environment.clock) { await waiter.answer.next() }
         waiters.remove(waiter.ref)
         switch result {
         case .success(let message)??:
@@ -156,13 +163,17 @@ extension DaemonSupervisor {
         case .failure(let error)??: throw error
         case .some(nil): throw ClientError(.unreachable, "the connection was lost")
         case nil:
-            throw ClientError(.timedOut, "the daemon did not answer in \(deadlines.reply.components.seconds) s")
+            throw ClientError(.timedOut, "the daemon did not answer in \(limit.components.seconds) s")
         }
     }
 
     /// One ping over the control channel.
-    public func ping() async throws(ClientError) {
-        _ = try await request(.ping) { if case .pong(let pong) = $0 { pong.version } else { nil } }
+    public func ping() async throws(ClientError) { try await ping(within: deadlines.reply) }
+
+    func ping(within limit: Duration) async throws(ClientError) {
+        _ = try await request(.ping, on: nil, within: limit) { message in
+            if case .pong(let pong) = message { pong.version } else { nil }
+        }
     }
 
     public func listSessions() async throws(ClientError) -> [SessionInfo] {

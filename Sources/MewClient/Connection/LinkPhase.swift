@@ -14,7 +14,7 @@ public enum LinkPhase: Sendable, Hashable {
     /// A person at the daemon has to confirm this device; both screens show the same six digits.
     case pairing(digits: String, expiresInSeconds: UInt64)
     case ready(ReadyLink)
-    /// It dials again after the wait.
+    /// It dials again after the wait; in the background not before the app is in front again.
     case waiting(Duration, ConnectionTrouble)
     /// It does not dial until somebody says `retry()`.
     case parked(ConnectionRefusal)

@@ -82,6 +82,8 @@ enum ClientEffect: Sendable, Equatable {
 enum RecordNews: Sendable, Equatable {
     case ready(boot: BootID?, scope: Scope?, LinkPath, at: WallTime)
     case version(String?)
+    /// When it last proved to be there.
+    case proof(WallTime?)
     case reach(DaemonMessage.Reach)
 
     func apply(to record: inout DaemonRecord) {
@@ -96,6 +98,7 @@ enum RecordNews: Sendable, Equatable {
             case .relay(let url): record.prefer(relay: url)
             }
         case .version(let version): record.version = version
+        case .proof(let time): record.lastProof = time
         case .reach(let reach): record.learn(reach)
         }
     }

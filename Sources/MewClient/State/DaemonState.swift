@@ -16,8 +16,9 @@ struct DaemonState: Sendable {
     var settlingQueries = SettlingQueries()
     private var shownAlerts = AlertMemory()
 
-    init(record: DaemonRecord) {
-        view = DaemonView(record: record)
+    /// - Parameter app: name and version of this program.
+    init(record: DaemonRecord, app: String) {
+        view = DaemonView(record: record, app: app)
     }
 
     /// Natively until a link says otherwise: then nothing can be sent anyway.
@@ -78,6 +79,7 @@ struct DaemonState: Sendable {
 
     private mutating func ready(_ ready: ReadyLink, _ path: LinkPath, at now: WallTime) -> [ClientEffect] {
         link = ready
+        shownAlerts.begin()
         var former = view.record
         view.isInTwoPlaces = ready.bootID.map { former.answered(from: $0) } ?? false
         var effects = remember(.ready(boot: ready.bootID, scope: ready.scope, path, at: now))
@@ -100,10 +102,11 @@ struct DaemonState: Sendable {
         if !isNative { effects += settleDelivered(in: nil) }
         for id in view.operations.keys.sorted() { effects += advance(id) { $0.channelLost() } }
         link = nil
-        return effects
+        return effects + remember(.proof(view.record.lastProof))
     }
 
     private mutating func control(_ frame: DaemonFrame, at now: WallTime) -> [ClientEffect] {
+        proved(by: frame, at: now)
         view.apply(frame.message)
         var effects: [ClientEffect] = [.handOver(frame)]
         switch frame.message {
@@ -123,6 +126,16 @@ struct DaemonState: Sendable {
             break
         }
         return effects + [.publish(.control(frame))]
+    }
+
+    /// Whatever it says, it is there; and what has a time tells how far its clock is from ours.
+    private mutating func proved(by frame: DaemonFrame, at now: WallTime) {
+        view.record.lastProof = now
+        switch frame.message {
+        case .receipt(let receipt): shownAlerts.heard(sentAt: receipt.at, now: now)
+        case .sessionAlert(let alert): if let at = alert.at { shownAlerts.heard(sentAt: at, now: now) }
+        default: break
+        }
     }
 
     private mutating func learned(_ reach: DaemonMessage.Reach) -> [ClientEffect] {
@@ -158,6 +171,7 @@ struct DaemonState: Sendable {
     }
 
     private mutating func session(_ frame: DaemonFrame, _ id: SessionID, at now: WallTime) -> [ClientEffect] {
+        proved(by: frame, at: now)
         let isNative = isNative
         let isOwn = isOwnEcho(frame, id)
         var effects = isOwn && !isNative ? echoed(in: id) : []

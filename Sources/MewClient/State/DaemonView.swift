@@ -22,8 +22,28 @@ public struct DaemonView: Sendable {
     /// Messages of types we do not know, skipped.
     public internal(set) var skippedMessages = 0
 
-    public init(record: DaemonRecord) {
-        self.record = record
+    /// Name and version of this program.
+    let app: String
+
+    /// - Parameter app: name and version of this program.
+    public init(record: DaemonRecord, app: String = "") {
+        (self.record, self.app) = (record, app)
+    }
+
+    /// When the daemon last proved to be there.
+    public var lastProof: WallTime? { record.lastProof }
+
+    /// The versions of this program and of the daemon, when they differ: what one of them can do, the other may not know.
+    public var versions: Versions? {
+        guard let ours = app.split(separator: " ").last.map(String.init), let theirs = record.version, ours != theirs
+        else { return nil }
+        return Versions(ours: ours, theirs: theirs)
+    }
+
+    public struct Versions: Sendable, Hashable {
+        public let ours: String
+        /// Cleaned.
+        public let theirs: String
     }
 
     public var needsYou: Int { sessions?.count { $0.needsYou } ?? 0 }

@@ -50,18 +50,41 @@ struct OwnOperations {
 }
 
 /// Alerts that were shown. "Shown once; dropped when older than 10 s" (spec/native-wire.md §2).
-struct AlertMemory {
+///
+/// Clocks of two machines may be minutes apart (NEEDS N-47), so that a message's age is what it took longer than the fastest one
+/// of the connection.
+struct AlertMemory: Sendable {
     private static let capacity = 256
     private static let maxAgeMilliseconds: Int64 = 10_000
 
     private var recent: [AlertID] = []
+    /// Our time less the daemon's, of the message that came fastest; nil before the first that has a time.
+    private var offset: Int64?
+
+    /// A new connection: the clocks may have been set.
+    mutating func begin() { offset = nil }
+
+    /// Something that the daemon sent at a time of its own has arrived.
+    mutating func heard(sentAt: WallTime, now: WallTime) {
+        let difference = now.milliseconds.subtractingReportingOverflow(sentAt.milliseconds)
+        guard !difference.overflow else { return }
+        offset = min(offset ?? .max, difference.partialValue)
+    }
 
     mutating func isNew(_ alert: DaemonMessage.SessionAlert, now: WallTime) -> Bool {
-        if let at = alert.at, now.milliseconds - at.milliseconds > Self.maxAgeMilliseconds { return false }
+        if let at = alert.at, age(of: at, now: now) > Self.maxAgeMilliseconds { return false }
         guard let id = alert.alertID else { return true }
         guard !recent.contains(id) else { return false }
         recent.append(id)
         if recent.count > Self.capacity { recent.removeFirst() }
         return true
+    }
+
+    private func age(of sentAt: WallTime, now: WallTime) -> Int64 {
+        guard let offset else { return 0 }
+        let difference = now.milliseconds.subtractingReportingOverflow(sentAt.milliseconds)
+        // A time that no clock shows is no reason to say nothing.
+        guard !difference.overflow else { return 0 }
+        return difference.partialValue.subtractingReportingOverflow(offset).partialValue
     }
 }

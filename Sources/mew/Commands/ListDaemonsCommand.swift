@@ -94,5 +94,9 @@ extension Command {
             return output.sentence("No daemons yet. Run 'mew pair' on a machine with a daemon, then 'mew add' here.")
         }
         output.table(table)
+        let others = daemons.filter { $0.version.map { $0 != CommandLineProgram.version } ?? false }
+        guard !others.isEmpty else { return }
+        let names = others.map(\.name).joined(separator: ", ")
+        output.note("(this is mew \(CommandLineProgram.version); another version runs on \(names))")
     }
 }

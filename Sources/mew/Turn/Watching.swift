@@ -21,6 +21,9 @@ struct Watching {
     }
 
     mutating func run() async throws(CommandFailure) -> ExitCode {
+        if let versions = await daemon.supervisor.view.versions, !output.isJSON {
+            output.note("(\(daemon.name) runs mew \(versions.theirs); this is mew \(versions.ours))")
+        }
         while let input = await screen.inputs.next() {
             switch input {
             case .event(let event): try await react(to: event)
