@@ -28,8 +28,22 @@ struct OperationTests {
         ("receipt refused", { $0.received(receipt(.refused)) }),
         ("absent now", { $0.received(receipt(.absent)) }),
         ("settled absence", { $0.received(receipt(.absent), isSettled: true) }),
-        ("error", { $0.refused(ClientError(.notSaved, "")) }),
+        ("error", { $0.failed(ClientError(.notSaved, "")) }),
+        ("sent again", { $0.sentAgain(by: ClientInstance("later")) }),
+        ("sent again, error", sentAgain { $0.failed(ClientError(.notSaved, "")) }),
+        ("sent again, surely not sent", sentAgain { $0.failedToSend(ClientError(.unreachable, "")) }),
+        ("sent again, settled absence", sentAgain { $0.received(receipt(.absent), isSettled: true) }),
+        ("sent again, receipt refused", sentAgain { $0.received(receipt(.refused)) }),
     ]
+
+    private static func sentAgain(
+        _ then: @escaping @Sendable (inout MewClient.Operation) -> Void
+    ) -> @Sendable (inout MewClient.Operation) -> Void {
+        { operation in
+            operation.sentAgain(by: ClientInstance("later"))
+            then(&operation)
+        }
+    }
 
     private static func receipt(_ state: ReceiptState) -> DaemonMessage.Receipt {
         DaemonMessage.Receipt(
@@ -81,6 +95,11 @@ struct OperationTests {
         sending, absent now: –
         sending, settled absence: –
         sending, error: refused:not_saved
+        sending, sent again: –
+        sending, sent again, error: refused:not_saved
+        sending, sent again, surely not sent: refused:unreachable
+        sending, sent again, settled absence: –
+        sending, sent again, receipt refused: refused:lease_held
         stored, channel lost: –
         stored, surely not sent: refused:unreachable
         stored, perhaps sent: –
@@ -91,6 +110,11 @@ struct OperationTests {
         stored, absent now: –
         stored, settled absence: –
         stored, error: refused:not_saved
+        stored, sent again: –
+        stored, sent again, error: refused:not_saved
+        stored, sent again, surely not sent: refused:unreachable
+        stored, sent again, settled absence: –
+        stored, sent again, receipt refused: refused:lease_held
         delivered, channel lost: –
         delivered, surely not sent: refused:unreachable
         delivered, perhaps sent: –
@@ -101,6 +125,11 @@ struct OperationTests {
         delivered, absent now: –
         delivered, settled absence: –
         delivered, error: refused:not_saved
+        delivered, sent again: –
+        delivered, sent again, error: refused:not_saved
+        delivered, sent again, surely not sent: refused:unreachable
+        delivered, sent again, settled absence: –
+        delivered, sent again, receipt refused: refused:lease_held
         settled, channel lost: –
         settled, surely not sent: –
         settled, perhaps sent: –
@@ -111,6 +140,11 @@ struct OperationTests {
         settled, absent now: –
         settled, settled absence: –
         settled, error: –
+        settled, sent again: –
+        settled, sent again, error: –
+        settled, sent again, surely not sent: –
+        settled, sent again, settled absence: –
+        settled, sent again, receipt refused: –
         refused, channel lost: –
         refused, surely not sent: –
         refused, perhaps sent: –
@@ -121,6 +155,11 @@ struct OperationTests {
         refused, absent now: –
         refused, settled absence: –
         refused, error: –
+        refused, sent again: –
+        refused, sent again, error: –
+        refused, sent again, surely not sent: –
+        refused, sent again, settled absence: –
+        refused, sent again, receipt refused: –
         unknown, channel lost: –
         unknown, surely not sent: refused:unreachable
         unknown, perhaps sent: –
@@ -131,6 +170,11 @@ struct OperationTests {
         unknown, absent now: –
         unknown, settled absence: absent
         unknown, error: refused:not_saved
+        unknown, sent again: sending
+        unknown, sent again, error: –
+        unknown, sent again, surely not sent: –
+        unknown, sent again, settled absence: sending
+        unknown, sent again, receipt refused: refused:lease_held
         absent, channel lost: –
         absent, surely not sent: –
         absent, perhaps sent: –
@@ -141,5 +185,10 @@ struct OperationTests {
         absent, absent now: –
         absent, settled absence: –
         absent, error: –
+        absent, sent again: –
+        absent, sent again, error: –
+        absent, sent again, surely not sent: –
+        absent, sent again, settled absence: –
+        absent, sent again, receipt refused: –
         """
 }

@@ -251,15 +251,7 @@ struct CommandTests {
     func operations(flag: String, isStored: Bool) async throws {
         let stage = CommandStage()
         try await stage.add()
-        _ = try await stage.run("prompt", "desk", "hi") { [epoch] link in
-            try await link.welcome()
-            let channel = try await link.channel()
-            let made = try await channel.receive()
-            try await channel.attach(session, epoch: epoch, resume: .new)
-            try await channel.receipt(try #require(made.operation), .done)
-            _ = try await channel.receive()
-            await link.link.close(code: .revoked, reason: "lost")
-        }
+        try await loseAPrompt(stage, "hi")
         let result = try await stage.run("ops", "desk", "1", flag, "--json") { link in
             try await link.welcome()
             let request = try await link.control.receive()
@@ -273,6 +265,75 @@ struct CommandTests {
         #expect(result.objects.first?["state"] == (isStored ? "delivered" : "absent"))
         let left = try await stage.run("ops", "--json").objects.map { $0["state"] }
         #expect(left == (isStored && flag == "--check" ? ["delivered"] : []))
+    }
+
+    /// A prompt of which nobody knows whether it arrived.
+    private func loseAPrompt(_ stage: CommandStage, _ text: String) async throws {
+        _ = try await stage.run("prompt", "desk", text) { [epoch] link in
+            try await link.welcome()
+            let channel = try await link.channel()
+            let made = try await channel.receive()
+            try await channel.attach(session, epoch: epoch, resume: .new)
+            try await channel.receipt(try #require(made.operation), .done)
+            _ = try await channel.receive()
+            await link.link.close(code: .revoked, reason: "lost")
+        }
+    }
+
+    @Test(
+        "the same prompt again is asked about first: sent when it never arrived, followed when it did, else exit 7",
+        arguments: [ReceiptState.absent, .done, nil])
+    func samePrompt(answer: ReceiptState?) async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        try await loseAPrompt(stage, "hi")
+        let result = try await stage.run("prompt", "desk", "hi", "--session", "1", "--json") { [info, epoch] link in
+            try await link.welcome()
+            try await link.list([info])
+            let channel = try await link.channel()
+            _ = try await channel.receive()
+            try await channel.attach(session, epoch: epoch)
+            let request = try await link.control.receive()
+            guard case .receiptQuery(let query) = request.message else { throw FakeDaemonError("no query") }
+            #expect(query.settle)
+            guard let answer, let operation = query.operations.first else {
+                return await link.link.close(code: .revoked, reason: "gone")
+            }
+            let result: TurnResult? = answer == .done ? .completed : nil
+            try await link.control.receipt(operation, answer, result: result, ref: request.ref)
+            if answer == .absent {
+                let prompt = try await channel.receive()
+                #expect(prompt.message == .prompt(ClientMessage.Prompt(text: "hi")) && prompt.operation != operation)
+                try await channel.receipt(try #require(prompt.operation), .done, result: .completed)
+            }
+            _ = await link.link.closed()
+        }
+        #expect(result.exit == (answer == nil ? .deliveryUnknown : .ok), "\(result.err.text)")
+        #expect(result.err.text.contains("has arrived before") == (answer == .done), "\(result.err.text)")
+        let left = try await stage.run("ops", "--json").objects.map { $0["state"] }
+        #expect(left == (answer == nil ? ["unknown"] : []))
+    }
+
+    @Test("ops --resend sends the same under the same ID; one that is not unknown is not sent")
+    func resend() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        try await loseAPrompt(stage, "hi")
+        let result = try await stage.run("ops", "desk", "1", "--resend", "--json") { [epoch] link in
+            try await link.welcome()
+            let channel = try await link.channel()
+            _ = try await channel.receive()
+            try await channel.attach(session, epoch: epoch)
+            let prompt = try await channel.receive()
+            #expect(prompt.message == .prompt(ClientMessage.Prompt(text: "hi")))
+            try await channel.receipt(try #require(prompt.operation), .started)
+            _ = await link.link.closed()
+        }
+        #expect(result.exit == .ok, "\(result.err.text)")
+        #expect(result.objects.first?["state"] == "delivered")
+        let again = try await stage.run("ops", "desk", "1", "--resend", "--json")
+        #expect(again.exit == .refused)
+        #expect(again.err.text.contains("this one is delivered"), "\(again.err.text)")
     }
 
     @Test("history pages back to the start of one frozen list, oldest first")

@@ -7,8 +7,71 @@ extension DaemonSupervisor {
     // MARK: - What people do
 
     /// Sends a prompt; returns as soon as it is on its way. How far it gets comes as `ClientEvent.operation`.
+    ///
+    /// - Throws: `busy` while nobody knows whether the same words to the same session arrived before: `unknownPrompt` is that one,
+    ///   and `check` asks.
     public func prompt(_ text: String, in session: SessionID) async throws(ClientError) -> OperationID {
         try await perform(.prompt(ClientMessage.Prompt(text: text)), .prompt, in: session, .prompt(text))
+    }
+
+    /// Sends what was written to the session. The draft stays until the daemon has it, and longer when it is changed meanwhile.
+    public func promptDraft(in session: SessionID) async throws(ClientError) -> OperationID {
+        guard let draft = view.drafts[session] else {
+            throw ClientError(.badInput, "nothing is written", isLocal: true)
+        }
+        return try await perform(
+            .prompt(ClientMessage.Prompt(text: draft.text)), .prompt, in: session, .prompt(draft.text),
+            from: draft.revision)
+    }
+
+    /// Keeps what a person is writing to a session; an empty text is no draft.
+    public func write(_ text: String, to session: SessionID) async throws(ClientError) {
+        let node = view.record.node
+        let drafts: [Draft]
+        do throws(ClientStoreError) {
+            drafts = try await environment.store.update { records throws(ClientStoreError) in
+                guard records.drafts.write(text, to: session, of: node) != nil else { throw .draftTooLong }
+                return records.drafts.all.filter { $0.daemon == node }
+            }
+        } catch {
+            throw ClientError(error)
+        }
+        await handle(.drafts(drafts))
+    }
+
+    /// The same words to the same session, of which nobody knows whether they arrived; also of earlier programs.
+    public func unknownPrompt(_ text: String, in session: SessionID) async throws(ClientError) -> Operation? {
+        guard let content = OperationContent(.prompt(ClientMessage.Prompt(text: text))) else { return nil }
+        do throws(ClientStoreError) {
+            return try await environment.store.records().unknown(
+                content, to: session, of: view.record.node, as: environment.store.asKnown)
+        } catch {
+            throw ClientError(error)
+        }
+    }
+
+    /// Sends an unknown operation once more, as it was and under its own ID: a daemon that has it only says so again. Its session
+    /// must be attached.
+    ///
+    /// - Returns: how it stands after the daemon's answer, or `deadlines.reply` later.
+    public func resend(_ operation: Operation) async throws(ClientError) -> Operation {
+        let (id, known) = (operation.id, environment.store.asKnown(operation))
+        await handle(.found([known]))
+        guard let unknown = view.operations[id], unknown.state == .unknown else {
+            throw ClientError(.busy, "only what nobody knows about can be sent again", isLocal: true)
+        }
+        guard let session = unknown.session, let message = unknown.content?.message else {
+            throw ClientError(.badInput, "what it said was not kept", isLocal: true)
+        }
+        guard channels[session] != nil else { throw ClientError(.unreachable, "its session is not attached") }
+        await handle(.sentAgain(id, by: environment.store.instance))
+        do throws(ClientError) {
+            try await send(message, on: session, operation: id)
+        } catch {
+            await handle(.notSent(id, error))
+            throw ClientError(.deliveryUnknown, error.message)
+        }
+        return await answered(id) ?? unknown
     }
 
     /// Steers the running turn.
@@ -57,25 +120,41 @@ extension DaemonSupervisor {
     }
 
     private func over(_ id: OperationID) async -> Operation? {
-        guard let operation = view.operations[id] else { return state.ended[id] }
+        await operation(id) { $0.isOver || $0.state == .unknown }
+    }
+
+    /// As soon as the daemon has said anything about it.
+    private func answered(_ id: OperationID) async -> Operation? {
+        await operation(id) { $0.state != .sending }
+    }
+
+    /// As it stands when it is as wanted, or after `deadlines.reply`.
+    private func operation(
+        _ id: OperationID, when isWanted: @escaping @Sendable (Operation) -> Bool
+    ) async -> Operation? {
+        guard let operation = view.operations[id], !isWanted(operation) else {
+            return view.operations[id] ?? state.ended[id]
+        }
         let feed = Feed<Operation>(capacity: 8)
         operationWaiters[id, default: []].append(feed)
         defer { operationWaiters[id]?.removeAll { $0 === feed } }
         let last = await within(deadlines.reply, on: environment.clock) { () -> Operation? in
-            for await next in feed where next.isOver || next.state == .unknown { return next }
+            for await next in feed where isWanted(next) { return next }
             return nil
         }
-        return (last ?? nil) ?? state.ended[id] ?? operation
+        return (last ?? nil) ?? view.operations[id] ?? state.ended[id] ?? operation
     }
 
     // MARK: - Sending
 
     /// Records the operation, sends it and returns its ID.
     private func perform(
-        _ message: ClientMessage, _ kind: Operation.Kind, in session: SessionID?, _ intent: Intent = .other
+        _ message: ClientMessage, _ kind: Operation.Kind, in session: SessionID?, _ intent: Intent = .other,
+        from draft: DraftRevision? = nil
     ) async throws(ClientError) -> OperationID {
         guard let connection else { throw notReady }
-        let operation = try await begin(kind, session: session, intent)
+        let content = session == nil ? nil : OperationContent(message)
+        let operation = try await begin(kind, session: session, saying: content, from: draft, intent)
         do throws(ClientError) {
             if let session {
                 try await send(message, on: session, operation: operation.id)
@@ -92,15 +171,22 @@ extension DaemonSupervisor {
     }
 
     func begin(
-        _ kind: Operation.Kind, session: SessionID?, _ intent: Intent = .other
+        _ kind: Operation.Kind, session: SessionID?, saying content: OperationContent? = nil,
+        from draft: DraftRevision? = nil, _ intent: Intent = .other
     ) async throws(ClientError) -> Operation {
         let (node, wall, entropy) = (view.record.node, environment.wallClock(), environment.entropy)
-        let instance = environment.store.instance
+        let store = environment.store
         let operation: Operation
         do throws(ClientStoreError) {
-            operation = try await environment.store.update { records throws(ClientStoreError) in
+            operation = try await store.update { records throws(ClientStoreError) in
+                if kind.runsWords, let content, let session,
+                    let twin = records.unknown(content, to: session, of: node, as: store.asKnown)
+                {
+                    throw .unknownDelivery(twin.id)
+                }
                 let begun = records.begin(
-                    kind, at: node, session: session, by: instance, wall: wall, entropy: entropy)
+                    kind, at: node, session: session, by: store.instance, saying: content, from: draft, wall: wall,
+                    entropy: entropy)
                 guard let begun else { throw .tooManyOperations }
                 return begun
             }
@@ -132,15 +218,16 @@ extension DaemonSupervisor {
     /// Takes over what programs that have ended asked of this daemon: nobody else would ask how it went.
     func adoptOrphans() async {
         guard adopts else { return }
-        let kept: [Operation]
+        let records: ClientRecords
         do throws(ClientStoreError) {
-            kept = try await environment.store.records().operations
+            records = try await environment.store.records()
         } catch {
             return environment.diagnostics.record(
                 Diagnostic(.warning, "client", "operations_not_read", "what was asked before was not read: \(error)"))
         }
         let (store, node) = (environment.store, view.record.node)
-        let orphans = kept.filter { operation in
+        await handle(.drafts(records.drafts.all.filter { $0.daemon == node }))
+        let orphans = records.operations.filter { operation in
             // What this very program is sending is about to be seen here; the rest of its own an earlier supervisor left.
             let isOurs = operation.instance == store.instance && operation.state != .sending
             return operation.daemon == node && (isOurs || operation.instance.map(store.isRunning) != true)
@@ -171,6 +258,16 @@ extension DaemonSupervisor {
     }
 }
 
+extension Operation.Kind {
+    /// What an agent would do twice when it is said twice.
+    fileprivate var runsWords: Bool {
+        switch self {
+        case .prompt, .guide: true
+        case .cancel, .answer, .newSession, .session, .setting: false
+        }
+    }
+}
+
 extension ClientError {
     /// Nothing was sent: it is recorded first.
     init(_ error: ClientStoreError) {
@@ -180,7 +277,8 @@ extension ClientError {
             case .notSaved: .notSaved
             case .unreadable, .damaged: .internal
             case .refused: .badInput
-            case .tooManyOperations: .busy
+            case .tooManyOperations, .unknownDelivery: .busy
+            case .draftTooLong: .tooLarge
             }
         self.init(code, error.description, isLocal: true)
     }

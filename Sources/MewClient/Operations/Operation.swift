@@ -8,9 +8,10 @@ public import MewWire
 ///        │ channel lost             └────────── receipt refused ──┴──────────────────────▶ refused
 ///        ▼
 ///     unknown ──any receipt──▶ one of the above
-///        └─────a query that settles finds nothing──▶ absent
+///        ├─────a query that settles finds nothing──▶ absent
+///        └─────a person sends it again, as it was──▶ sending
 ///
-/// *Unknown* blocks a second send and is never replayed by itself; time does not leave it. That the daemon does not have it
+/// *Unknown* blocks a second send of the same words and is never replayed by itself; time does not leave it. That the daemon does not have it
 /// *now* does not leave it either: the original may still be on its way, held in a stream nobody reads or in a process that is
 /// stopped. Only a query that settles makes the late original impossible, and so ends it.
 public struct Operation: Hashable, Sendable {
@@ -37,17 +38,41 @@ public struct Operation: Hashable, Sendable {
     public let daemon: NodeID
     public var session: SessionID?
     public let kind: Kind
-    public internal(set) var state: State
+    public internal(set) var state: State {
+        didSet { if !mayNeedContent { content = nil } }
+    }
     public let begun: WallTime
-    /// Which run of a program asked it; nil in records of earlier versions, whose programs have ended.
-    public let instance: ClientInstance?
+    /// Which run of a program sent it last; nil in records of earlier versions, whose programs have ended.
+    public private(set) var instance: ClientInstance?
+    /// What it said, while it may have to be sent again; nil as well when that was too much, or went to no session.
+    public private(set) var content: OperationContent?
+    /// The draft it was made from.
+    public let draft: DraftRevision?
+    /// More than one of it may be on the way.
+    private var isSentAgain = false
 
     public init(
         id: OperationID, daemon: NodeID, session: SessionID?, kind: Kind, state: State = .sending, begun: WallTime,
-        instance: ClientInstance? = nil
+        instance: ClientInstance? = nil, content: OperationContent? = nil, draft: DraftRevision? = nil
     ) {
         (self.id, self.daemon, self.session, self.kind) = (id, daemon, session, kind)
         (self.state, self.begun, self.instance) = (state, begun, instance)
+        (self.content, self.draft) = (content, draft)
+    }
+
+    private var mayNeedContent: Bool {
+        switch state {
+        case .sending, .unknown: true
+        case .stored, .delivered, .settled, .refused, .absent: false
+        }
+    }
+
+    /// The daemon has it.
+    var hasArrived: Bool {
+        switch state {
+        case .stored, .delivered, .settled: true
+        case .sending, .unknown, .refused, .absent: false
+        }
     }
 
     /// Nothing more will be heard about it.
@@ -91,8 +116,19 @@ public struct Operation: Hashable, Sendable {
         state = .refused(error.code, message: error.message)
     }
 
-    /// It could not be sent, or nobody knows whether it was.
+    /// An answer to one message alone: nothing of it could be kept. Of another one that is on the way it says nothing.
+    mutating func failed(_ error: ClientError) {
+        if isSentAgain { channelLost() } else { refused(error) }
+    }
+
+    /// It could not be sent, or nobody knows whether it was. What was sent before may still arrive.
     mutating func failedToSend(_ error: ClientError) {
-        if error.code.definitelyNotDone { refused(error) } else { channelLost() }
+        if error.code.definitelyNotDone, !isSentAgain { refused(error) } else { channelLost() }
+    }
+
+    /// Only what is unknown can be sent again: the daemon takes it once, however often it comes.
+    mutating func sentAgain(by instance: ClientInstance) {
+        guard state == .unknown else { return }
+        (state, self.instance, isSentAgain) = (.sending, instance, true)
     }
 }

@@ -38,6 +38,8 @@ enum ClientInput: Sendable {
     // Operations.
     /// Recorded, and about to be sent.
     case begun(Operation, Intent)
+    /// About to be sent once more.
+    case sentAgain(OperationID, by: ClientInstance)
     case notSent(OperationID, ClientError)
     /// Nobody will ever hear more of it: a stock daemon gives no receipts.
     case unreceipted(OperationID)
@@ -47,6 +49,8 @@ enum ClientInput: Sendable {
     case found([Operation])
     /// The moment to ask about everything that is not over.
     case askAgain
+    /// What is kept of what people are writing to sessions of this daemon.
+    case drafts([Draft])
 }
 
 /// What an operation is about, as far as it is shown before the daemon says anything.

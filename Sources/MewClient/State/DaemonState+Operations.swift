@@ -29,6 +29,12 @@ extension DaemonState {
         guard operation.state != before else { return [] }
         view.operations[id] = operation.isOver ? nil : operation
         if operation.isOver { ended.insert(operation) }
+        // The text it was made from, not what was written since.
+        if let session = operation.session, operation.hasArrived, let draft = operation.draft,
+            view.drafts[session]?.revision == draft
+        {
+            view.drafts[session] = nil
+        }
         if operation.endedWithoutVerdict, let session = operation.session { view.attached[session]?.notAnswered(id) }
         return [.keep(operation)]
     }
@@ -50,7 +56,7 @@ extension DaemonState {
     /// An `error` names an operation only when nothing could be stored.
     mutating func refused(_ error: DaemonMessage.ErrorReply) -> [ClientEffect] {
         guard let id = error.operation else { return [] }
-        return advance(id) { $0.refused(ClientError(error)) }
+        return advance(id) { $0.failed(ClientError(error)) }
     }
 
     /// No receipt will come on the channel of the session any more.

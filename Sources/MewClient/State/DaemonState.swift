@@ -58,12 +58,16 @@ struct DaemonState: Sendable {
             return []
 
         case .begun(let operation, let intent): return begun(operation, intent)
+        case .sentAgain(let id, let instance): return advance(id) { $0.sentAgain(by: instance) }
         case .notSent(let id, let error): return advance(id) { $0.failedToSend(error) }
         case .unreceipted(let id): return advance(id) { $0.state = .settled(nil) }
         case .answered(let receipt, let isSettled):
             return advance(receipt.operation) { $0.received(receipt, isSettled: isSettled) }
         case .found(let operations): return operations.flatMap { found($0) }
         case .askAgain: return queries()
+        case .drafts(let drafts):
+            view.drafts = Dictionary(drafts.map { ($0.session, $0) }) { _, newer in newer }
+            return []
         }
     }
 

@@ -14,6 +14,8 @@ public struct DaemonView: Sendable {
     public internal(set) var attached: [SessionID: AttachedSession] = [:]
     /// What was asked and is not over.
     public internal(set) var operations: [OperationID: Operation] = [:]
+    /// What is being written to its sessions.
+    public internal(set) var drafts: [SessionID: Draft] = [:]
     /// False while the daemon saves nothing; with its reason.
     public private(set) var isSaving = true
     public private(set) var notSavingReason: String?

@@ -40,7 +40,11 @@ extension ClientRecords: Record {
         let daemons: [DaemonRecord] = try f.required("daemons", old?.registry.daemons)
         let last: ULID? = try f.optional("last_op_id", old?.operationSource.last)
         let operations: [Operation] = try f.required("operations", old?.operations)
-        self.init(registry: Registry(daemons), lastOperation: last, operations: operations)
+        let texts: [Draft]? = try f.optional("drafts", old.flatMap { $0.drafts.all.isEmpty ? nil : $0.drafts.all })
+        let revision: UInt64? = try f.optional("last_draft", old?.drafts.lastRevision)
+        self.init(
+            registry: Registry(daemons), lastOperation: last, operations: operations,
+            drafts: Drafts(texts ?? [], lastRevision: revision ?? 0))
     }
 }
 
@@ -67,6 +71,17 @@ extension DaemonRecord: Record {
     }
 }
 
+extension Draft: Record {
+    package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
+        let hex: String = try f.required("node_id", old?.daemon.hex)
+        guard let daemon = NodeID(hex: hex) else { throw FieldError("is no node ID", path: "node_id") }
+        let session: SessionID = try f.required("session_id", old?.session)
+        let revision: UInt64 = try f.required("revision", old?.revision.number)
+        let text: String = try f.required("text", old?.text)
+        self.init(daemon: daemon, session: session, revision: DraftRevision(number: revision), text: text)
+    }
+}
+
 extension Operation: Record {
     package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
         let id: OperationID = try f.required("op_id", old?.id)
@@ -77,9 +92,12 @@ extension Operation: Record {
         let begun: WallTime = try f.required("begun_ms", old?.begun)
         let state = try State(&f, old?.state)
         let instance: String? = try f.optional("instance", old?.instance?.text)
+        let content: String? = try f.optional("content", old?.content?.text)
+        let draft: UInt64? = try f.optional("draft", old?.draft?.number)
         self.init(
             id: id, daemon: daemon, session: session, kind: kind, state: state, begun: begun,
-            instance: instance.map { ClientInstance($0) })
+            instance: instance.map { ClientInstance($0) }, content: content.map { OperationContent(text: $0) },
+            draft: draft.map { DraftRevision(number: $0) })
     }
 }
 

@@ -1,3 +1,5 @@
+public import MewWire
+
 /// Keeps the `ClientRecords` of one device, shared by all its processes.
 public protocol ClientStore: Sendable {
     /// This run of this program.
@@ -49,6 +51,9 @@ public enum ClientStoreError: Error, Hashable, Sendable, CustomStringConvertible
     case refused(Registry.Refusal)
     /// Too many operations wait for their end.
     case tooManyOperations
+    /// The same was said before, and nobody knows whether it arrived.
+    case unknownDelivery(OperationID)
+    case draftTooLong
 
     public var description: String {
         switch self {
@@ -58,6 +63,9 @@ public enum ClientStoreError: Error, Hashable, Sendable, CustomStringConvertible
         case .damaged(let path, let problem): "\(path) is damaged: \(problem)"
         case .refused(let refusal): "\(refusal)"
         case .tooManyOperations: "too many operations wait to be settled"
+        case .unknownDelivery(let id):
+            "the same may have arrived before (…\(id.description.suffix(6))); ask about that one first"
+        case .draftTooLong: "a draft has at most \(Drafts.maxBytes >> 10) KiB"
         }
     }
 }

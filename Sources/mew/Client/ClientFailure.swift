@@ -20,7 +20,8 @@ extension CommandFailure {
             case .readOnly: .directoryReadOnly
             case .notSaved: .notSaved
             case .unreadable, .damaged: .internal
-            case .refused, .tooManyOperations: .busy
+            case .refused, .tooManyOperations, .unknownDelivery: .busy
+            case .draftTooLong: .tooLarge
             }
         self.init(code, "could not \(doing): \(error.description)", hint: Self.hint(error))
     }
@@ -32,7 +33,8 @@ extension CommandFailure {
         case .unreadable: "Check its permissions."
         case .damaged: "Restore it from a backup; deleting it makes this device forget its daemons."
         case .refused: nil
-        case .tooManyOperations: localHint(.busy)
+        case .tooManyOperations, .unknownDelivery: localHint(.busy)
+        case .draftTooLong: nil
         }
     }
 

@@ -8,11 +8,14 @@ extension Command {
         "OP", "an operation: its number in the list, or the last characters of its ID", read: Readers.text("OP"))
     private static let check = Flag(
         "check", "ask the daemon what became of it, and kill it there if it never arrived (without OP: all of D)")
+    private static let resend = Flag(
+        "resend", "send an unknown one again, as it was: a daemon that has it does nothing twice")
     private static let drop = Flag("drop", "forget it; one the daemon never stored is killed there first")
 
     static let ops = Command(
         "ops", "show what was asked of daemons and is not over, or whose end is unknown",
-        positionals: [Common.daemon.optional, operation.optional], options: [check.spec, drop.spec] + Common.routes,
+        positionals: [Common.daemon.optional, operation.optional],
+        options: [check.spec, resend.spec, drop.spec] + Common.routes,
         details: [
             "An operation is unknown when the connection was lost before the daemon said that it has it. It is never sent again "
                 + "by itself: ask first."
@@ -23,9 +26,9 @@ extension Command {
         let records = try await command.records()
         let operations = records.operations.map(command.store.asKnown)
         guard let text = invocation[Common.daemon] else {
-            guard !invocation[check], !invocation[drop] else {
+            guard !invocation[check], !invocation[drop], !invocation[resend] else {
                 throw CommandFailure(
-                    .badInput, "--check needs a daemon, and --drop a daemon and an operation",
+                    .badInput, "--check needs a daemon, --resend and --drop a daemon and an operation",
                     hint: "Name the daemon, as in 'mew ops desk --check'.")
             }
             show(operations, records.registry, invocation.context)
@@ -33,15 +36,16 @@ extension Command {
         }
         let target = try await command.daemon(of: invocation)
         let mine = operations.filter { $0.daemon == target.record.node }
-        guard invocation[check] || invocation[drop] else {
+        guard invocation[check] || invocation[drop] || invocation[resend] else {
             show(mine, records.registry, invocation.context)
             return .ok
         }
-        if invocation[operation] == nil, invocation[check], !invocation[drop] {
+        if invocation[operation] == nil, invocation[check], !invocation[drop], !invocation[resend] {
             try await check(mine, command, target)
             return .ok
         }
         let chosen = try choose(invocation[operation], mine, text)
+        if invocation[resend] { return try await resend(chosen, command, target) }
         if invocation[check] { try await check([chosen], command, target) }
         if invocation[drop] { try await drop(chosen, command, target) }
         return .ok
@@ -69,6 +73,42 @@ extension Command {
             command.context.output.line(
                 "…\(operation.id.description.suffix(6))  \(operation.kind.rawValue): \(words(operation.state))")
         }
+    }
+
+    /// Under its own ID, so that it can only be done once, whatever else is still on its way.
+    private static func resend(
+        _ operation: MewClient.Operation, _ command: ClientCommand, _ target: ClientCommand.Target
+    ) async throws(CommandFailure) -> ExitCode {
+        guard operation.state == .unknown else {
+            throw CommandFailure(
+                .busy, "only an unknown operation can be sent again; this one is \(name(operation.state))",
+                hint: "Ask about it with --check.")
+        }
+        let result = try await command.connected(to: target) { daemon async throws(CommandFailure) in
+            try await daemon.attempt("send the operation again") { () async throws(ClientError) in
+                if let session = operation.session { try await daemon.supervisor.attach(session) }
+                return try await daemon.supervisor.resend(operation)
+            }
+        }
+        return try told(result, command, target)
+    }
+
+    private static func told(
+        _ operation: MewClient.Operation, _ command: ClientCommand, _ target: ClientCommand.Target
+    ) throws(CommandFailure) -> ExitCode {
+        switch operation.state {
+        case .stored, .delivered, .settled, .absent: break
+        case .refused(let code, let message):
+            throw CommandFailure(ClientError(code, message), doing: "send the operation again", daemon: target.name)
+        case .sending, .unknown:
+            throw CommandFailure(
+                ClientError(.deliveryUnknown, "the daemon has not said that it has it"),
+                doing: "learn whether the operation was delivered", daemon: target.name)
+        }
+        command.context.output.json(row(operation, target.name))
+        command.context.output.line(
+            "…\(operation.id.description.suffix(6))  \(operation.kind.rawValue): \(words(operation.state))")
+        return .ok
     }
 
     /// A drop that only forgot would leave a late original free to run. Tells how it stands at the daemon: it may have been done.

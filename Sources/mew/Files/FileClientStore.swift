@@ -21,8 +21,9 @@ actor FileClientStore: ClientStore {
 
     private static let file = "client.json"
     private static let lock = "client.lock"
-    /// 256 daemons and 1,000 operations are about 300 KiB; each daemon may come with four relays' authorities of 16 KiB.
-    private static let maxBytes = 24 << 20
+    /// 256 daemons and 1,000 operations are about 300 KiB; each daemon may come with four relays' authorities of 16 KiB; what
+    /// operations said and drafts are 6 MiB, twice or more as JSON.
+    private static let maxBytes = 48 << 20
     /// Others hold the lock for the time of one write; a stopped process may hold it for ever.
     private static let lockPatience: Duration = .seconds(5)
 

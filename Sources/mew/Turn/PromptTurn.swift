@@ -49,10 +49,15 @@ struct PromptTurn {
     }
 
     mutating func run(_ text: String) async throws(CommandFailure) -> ExitCode {
-        let id = try await daemon.attempt("send the prompt") { () async throws(ClientError) in
-            try await daemon.supervisor.prompt(text, in: session)
+        if let earlier = try await arrivedBefore(text) {
+            note("the same prompt has arrived before, and is not sent again: this is that one")
+            (operation, operationID) = (earlier, earlier.id)
+            if let exit = try ended() { return exit }
+        } else {
+            operationID = try await daemon.attempt("send the prompt") { () async throws(ClientError) in
+                try await daemon.supervisor.prompt(text, in: session)
+            }
         }
-        operationID = id
         while let input = await screen.inputs.next() {
             if let exit = try await react(to: input) { return exit }
         }

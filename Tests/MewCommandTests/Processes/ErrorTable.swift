@@ -282,6 +282,10 @@ enum ErrorTable {
                 "directory not absolute", .badCwd,
                 "could not start a session on desk: session cwd is not an absolute path: src. Name a directory that "
                     + "exists on the daemon's machine."),
+            .init("no such operation", .badInput, "no operation there is called 'zzzz'. See 'mew ops desk'."),
+            .init(
+                "operation that is not unknown, sent again", .busy,
+                "only an unknown operation can be sent again; this one is stored. Ask about it with --check."),
             .init(
                 "question unknown", .unknownRequest,
                 "desk asks nothing that ends in AAAA. It may be answered already; see 'mew sessions desk'."),

@@ -292,7 +292,25 @@ struct ErrorTableTests {
         try await play.expect(
             "directory closed to the daemon", laptop, "new", "desk", "--cwd", closed, values: ["place": closed])
         #expect(try await laptop.run("sessions", "desk", "--json").out.isEmpty, "nothing was made")
+        try await play.expect("no such operation", laptop, "ops", "desk", "zzzz", "--resend")
+        try remember(anOperationOf: daemon.node, in: laptop.home)
+        try await play.expect("operation that is not unknown, sent again", laptop, "ops", "desk", "1", "--resend")
         await daemon.stop()
         play.end()
+    }
+
+    /// As if a command had been ended after the daemon had said that it has a prompt.
+    private func remember(anOperationOf daemon: String, in home: String) throws {
+        let node = try NodeID(text: daemon).hex
+        let directory = try PrivateDirectory(creating: home)
+        let bytes = try #require(try directory.read("client.json", maxBytes: 1 << 20))
+        let operation = """
+            "operations":[{"op_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","node_id":"\(node)","kind":"prompt","begun_ms":1,
+            "state":"stored"}]
+            """
+        let text = String(decoding: bytes, as: UTF8.self)
+        let parts = text.split(separator: "\"operations\":[]", maxSplits: 1, omittingEmptySubsequences: false)
+        try #require(parts.count == 2, "\(text)")
+        try directory.write(Array((parts[0] + operation + parts[1]).utf8), to: "client.json", entropy: SystemEntropy())
     }
 }
