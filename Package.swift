@@ -90,6 +90,8 @@ let seeds: [Target] = [
 ]
 
 let testSupport: [Target] = [
+    // The example of the README: what an app has is MewClient and nothing else.
+    module("ClientExample", ["MewClient"], path: "Tests/ClientExample"),
     module("MewSim", ["MewBase", "MewLoop", "CSys"], path: "Tests/MewSim"),
     module(
         "MewSimQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUIC", "MewSim"], path: "Tests/MewSimQUIC"),
@@ -149,7 +151,9 @@ let testTargets: [Target] = [
             "MewHost", "MewStore",
             "MewAgent", "MewDaemon", "MewClient", "MewSim", "MewTestSupport",
         ]),
-    tests("MewClientTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewClient", "MewTestSupport"]),
+    tests(
+        "MewClientTests",
+        ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewClient", "MewTestSupport", "ClientExample"]),
     tests(
         "MewHostileTests",
         [

@@ -1,0 +1,72 @@
+import Glibc
+import MewBase
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import ClientExample
+@testable import MewClient
+
+private let id = SessionID("sess_1")!  // a literal that is one
+private let epoch = Epoch(ULID(high: 1, low: 1))
+
+@Suite("The example of the README", .timeLimit(.minutes(1)))
+struct ExampleTests {
+    @Test("attaches, draws, answers with what was shown, and says what the person says")
+    func works() async throws {
+        let (stage, drawn) = (Stage(), Feed<String>(capacity: 100))
+        let content = Request.Content.permission(toolName: "bash", input: ["command": "ls"])
+        let app = try await PocketApp(
+            stage.record, session: id, dialer: stage.device, wallClock: { WallTime(milliseconds: 1) },
+            draw: { drawn.post($0) }, allows: { $0 == content.shownText })
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await app.run() }
+            let link = try await stage.accept()
+            try await link.welcome()
+            let channel = try await link.channel()
+            _ = try await channel.receive()
+            try await channel.attach(id, epoch: epoch)
+            try await channel.send(.userMessage(DaemonMessage.UserMessage(text: "hello")), session: id, seq: 1)
+            while let picture = await drawn.next(), picture != "hello" {}
+            let request = Request(
+                id: RequestID(ULID(high: 4, low: 4)), content: content, shown: content.shownText)
+            try await channel.send(.request(request), session: id, seq: 2)
+            guard case .answer(let answer) = try await channel.receive().message else {
+                throw FakeDaemonError("no answer")
+            }
+            #expect(answer.content == .permission(.allowOnce))
+            #expect(answer.shownDigest == ShownDigest(of: content.shownText, request: request.id))
+            await app.wentToBackground()
+            async let front: Void = app.cameToFront()
+            let ping = try await link.control.receive()
+            try await link.control.send(.pong(DaemonMessage.Pong(version: "9.9")), ref: ping.ref)
+            await front
+            try await app.say("go on")
+            #expect(try await channel.receive().message == .prompt(ClientMessage.Prompt(text: "go on")))
+            group.cancelAll()
+        }
+    }
+
+    @Test("stands in the README word for word, imports MewClient alone, and has fewer than a hundred lines")
+    func isTheBlock() throws {
+        let example = try Self.text(of: "Tests/ClientExample/PocketApp.swift")
+        let blocks = try Self.text(of: "README.md").split(separator: "```swift\n", omittingEmptySubsequences: false)
+        let swift = blocks.dropFirst().compactMap { $0.split(separator: "```", omittingEmptySubsequences: false).first }
+        let isThere = swift.contains { String($0) == example }
+        #expect(isThere, "copy Tests/ClientExample/PocketApp.swift into the README")
+        let lines = example.split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count < 100)
+        #expect(lines.filter { $0.hasPrefix("import") } == ["import MewClient"])
+    }
+
+    /// A file of the repository that this test was built from.
+    private static func text(of name: String) throws -> String {
+        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        let file = open("/\(root)/\(name)", O_RDONLY | O_CLOEXEC)
+        try #require(file >= 0, "there is no \(name)")
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 1 << 20)
+        let count = read(file, &bytes, bytes.count)
+        return String(decoding: bytes[..<max(0, count)], as: UTF8.self)
+    }
+}
