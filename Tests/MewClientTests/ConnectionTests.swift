@@ -261,6 +261,25 @@ struct ConnectionTests {
         }
     }
 
+    @Test("that a daemon saves nothing is believed until the next connection, which is told anew")
+    func saving() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            try await link.control.send(.daemonState(DaemonMessage.DaemonState(isSaving: false, reason: "disk full")))
+            while await stage.supervisor.view.isSaving { await Task.yield() }
+            stage.daemon.breakLinks()
+            try await feed.phase { if case .waiting = $0 { true } else { false } }
+            #expect(await !stage.supervisor.view.isSaving, "nobody has said otherwise")
+            await stage.supervisor.triggered()
+            try await stage.accept().welcome()
+            try await feed.ready()
+            #expect(await stage.supervisor.view.isSaving)
+        }
+    }
+
     @Test("messages of unknown types and broken ones are skipped, counted, and end nothing")
     func skips() async throws {
         let stage = Stage()

@@ -124,6 +124,23 @@ struct DeliveryTests {
         }
     }
 
+    @Test("what was broken off while it was being sent may have been done: the rest of the message goes out behind us")
+    func brokenOff() async throws {
+        let stage = Stage()
+        let environment = stage.environment(CompletingDialer(dialer: stage.device))
+        let supervisor = DaemonSupervisor(record: stage.record, environment: environment)
+        try await stage.run(supervisor) { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            let rename = ClientMessage.renameSession(ClientMessage.RenameSession(sessionID: id, title: "new"))
+            let error = await #expect(throws: ClientError.self) { try await supervisor.change(rename) }
+            #expect(error?.code == .deliveryUnknown)
+            #expect(try await link.control.receive().message == rename, "it was done")
+            #expect(await stage.store.records().operations.map(\.state) == [.unknown])
+        }
+    }
+
     private func ask(_ channel: FakeChannel, _ feed: Feed<ClientEvent>, _ stage: Stage) async throws -> PendingRequest {
         let content = Request.Content.permission(toolName: "bash", input: ["command": "ls"])
         let request = Request(

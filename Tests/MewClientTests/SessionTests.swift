@@ -310,6 +310,35 @@ struct SessionTests {
         }
     }
 
+    @Test("an older page goes before what is shown; at the start there is none to ask for")
+    func olderPages() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            async let attached: Void = stage.supervisor.attach(id)
+            let channel = try await link.channel()
+            _ = try await channel.receive()
+            let list = HistoryID(ULID(high: 3, low: 3))
+            try await channel.send(
+                .sessionReady(DaemonMessage.SessionReady(sessionID: id, epoch: epoch, resume: .snapshot)))
+            try await channel.send(Frames.page(asOf: 5, messages: [5], cursor: 1, list: list).message)
+            try await channel.send(.caughtUp(DaemonMessage.CaughtUp(sessionID: id, sequence: SequenceNumber(5))))
+            try await attached
+            async let older = stage.supervisor.loadOlder(in: id)
+            let request = try await channel.receive()
+            let wanted = ClientMessage.LoadSessionHistory(sessionID: id, before: 1, historyID: list)
+            #expect(request.message == .loadSessionHistory(wanted))
+            let page = Frames.page(asOf: nil, messages: [2, 3], list: list, replaces: false).message
+            try await channel.send(page, ref: request.ref)
+            #expect(try await older)
+            let shown = await stage.supervisor.view.attached[id]?.transcript.messages.map(\.sequence)
+            #expect(shown == [2, 3, 5].map { SequenceNumber($0) })
+            #expect(try await stage.supervisor.loadOlder(in: id) == false)
+        }
+    }
+
     @Test("what the reader of a full feed asks for does not wait for the reader")
     func fullFeed() async throws {
         let stage = Stage()
