@@ -130,11 +130,42 @@ struct LifeCycleTests {
             try await pinged
             #expect(await stage.supervisor.view.lastProof == WallTime(milliseconds: 77_000))
             stage.wall.set(WallTime(milliseconds: 99_000))
+            #expect(await stage.supervisor.proof() == .seconds(22))
             stage.daemon.breakLinks()
             try await feed.phase(waits)
             let kept = await stage.store.records().registry[stage.record.node]?.lastProof
             #expect(kept == WallTime(milliseconds: 77_000))
         }
+    }
+}
+
+@Suite("The age of the last proof", .timeLimit(.minutes(1)))
+struct ProofTests {
+    @Test("is the link's own while there is one, by the clock it counts by")
+    func byTheLink() async throws {
+        let stage = Stage()
+        let environment = ClientEnvironment(
+            dialer: stage.device, clock: StandingClock(now: Instant(nanoseconds: 5_000_000_000)),
+            wallClock: stage.environment.wallClock, entropy: stage.environment.entropy, store: stage.store,
+            deviceName: "laptop", app: "mew test", clientKind: .cli)
+        let supervisor = DaemonSupervisor(record: stage.record, environment: environment)
+        #expect(await supervisor.proof() == nil)
+        try await stage.run(supervisor) { feed in
+            try await stage.accept().welcome()
+            try await feed.ready()
+            #expect(await supervisor.proof() == .seconds(5), "the link had its last proof at zero")
+        }
+    }
+}
+
+/// A clock of links on which no time passes.
+private struct StandingClock: Clock {
+    let now: Instant
+    var minimumResolution: Duration { .nanoseconds(1) }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        _ = await Feed<Bool>(capacity: 1).next()
+        throw CancellationError()
     }
 }
 

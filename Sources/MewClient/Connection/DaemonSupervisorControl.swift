@@ -192,6 +192,18 @@ extension DaemonSupervisor {
         return isEnough(status) || Task.isCancelled ? status : nil
     }
 
+    /// How long ago the daemon last proved to be there: its acknowledgements count while there is a link, what it said after it.
+    /// Nil before the first time.
+    public func proof() async -> Duration? {
+        // Links count by the loop's clock; by another one nothing can be said of theirs.
+        if let status = await linkStatus(), let now = environment.clock.now as? Instant {
+            return status.lastProof.duration(to: now)
+        }
+        guard let proof = view.lastProof else { return nil }
+        let (age, overflow) = environment.wallClock().milliseconds.subtractingReportingOverflow(proof.milliseconds)
+        return overflow ? nil : .milliseconds(max(0, age))
+    }
+
     // MARK: - Reading
 
     func decode(_ bytes: [UInt8], from link: ApplicationProtocol) -> DaemonFrame? {
