@@ -5,9 +5,10 @@ import MewTestSupport
 import MewWire
 import Testing
 
-// Random operations of three devices and an agent, with crashes between steps and crashes that lose a step. Laws, after every
-// step: what a client received is stored, unchanged (that numbers have no holes is checked by the store itself); no turn begins
-// twice. At the end: every prompt that got a receipt has exactly one result.
+// Random operations of three devices and an agent: prompts, commands, switches, leases, answers; crashes between steps, crashes
+// that lose a step, loads that are suspect; in the end perhaps the session is erased. Laws, after every step: what a client received
+// is stored, unchanged (that numbers have no holes is checked by the store itself); no turn begins twice; an epoch is never used again.
+// At the end: every prompt that got a receipt has exactly one result, and all other work that waited has an end.
 
 @Suite("random operations and crashes")
 struct CrashPropertyTests {
@@ -27,12 +28,18 @@ struct CrashPropertyTests {
         var turnsBegun: [TurnID] = []
         var results: [OperationID: [TurnResult]] = [:]
         var accepted: Set<OperationID> = []
+        /// What waits or waited besides prompts, and what became of it.
+        var stored: Set<OperationID> = []
+        var ended: Set<OperationID> = []
+        var epochs: Set<Epoch> = []
         var openPart: Part?
 
         init(seed: UInt64) {
             self.seed = seed
             random = SeededGenerator(seed: seed)
-            bench = CoreBench(seed: seed)
+            let offer = AgentOffer(models: [ModelInfo(id: "p/m", provider: "p", model: "m")], personas: [])
+            bench = CoreBench(offer: offer, seed: seed)
+            epochs = [bench.core.record.epoch]
         }
 
         mutating func go(steps: Int) {
@@ -40,6 +47,7 @@ struct CrashPropertyTests {
                 step()
                 check()
             }
+            if random.below(4) == 0 { bench.handle(.erased) }
             drain()
             check()
             finish()
@@ -48,7 +56,8 @@ struct CrashPropertyTests {
         // MARK: - Steps
 
         mutating func step() {
-            switch random.below(20) {
+            bench.now = bench.now.advanced(by: .seconds(Int64(random.below(20))))
+            switch random.below(26) {
             case 0, 1: attach()
             case 2: detach()
             case 3...6: prompt()
@@ -59,6 +68,11 @@ struct CrashPropertyTests {
             case 16: endTurn()
             case 17: cancel()
             case 18: crash()
+            case 19:
+                bench.send(.slashCommand(.init(command: random.below(2) == 0 ? "/clear" : "/compact")), from: someone())
+            case 20, 21: bench.handle(.commandEnded(isDone: random.below(2) == 0))
+            case 22: bench.send(.switchModel(.init(provider: "p", model: "m")), from: someone())
+            case 23, 24: lease()
             default: loseAStep()
             }
         }
@@ -83,6 +97,12 @@ struct CrashPropertyTests {
         mutating func prompt() {
             let client = someone()
             bench.send(.prompt(.init(text: "p\(random.below(1_000))")), from: client)
+        }
+
+        mutating func lease() {
+            let act: LeaseAct = [.takeIfFree, .takeOver, .release][Int(random.below(3))]
+            bench.send(.lease(.init(kind: .input, target: CoreBench.session.text, act: act)), from: someone())
+            bench.handle(.deadline)
         }
 
         mutating func agentSpeaks() {
@@ -122,7 +142,15 @@ struct CrashPropertyTests {
         mutating func crash() {
             if random.below(2) == 0 { bench.handle(.shutDown) }
             harvest()
-            bench.crash()
+            let isSuspect = random.below(3) == 0
+            let before = bench.core.record.epoch
+            bench.crash(isSuspect: isSuspect)
+            let epoch = bench.core.record.epoch
+            if isSuspect {
+                #expect(epochs.insert(epoch).inserted, "seed \(seed): an epoch is used again")
+            } else {
+                #expect(epoch == before, "seed \(seed): another epoch")
+            }
             (clients, openPart) = ([], nil)
         }
 
@@ -150,6 +178,8 @@ struct CrashPropertyTests {
             }
             for receipt in bench.takeReceipts() {
                 if receipt.turnID != nil, receipt.state == .stored { accepted.insert(receipt.operation) }
+                if receipt.turnID == nil, receipt.state == .stored { stored.insert(receipt.operation) }
+                if receipt.state == .done || receipt.state == .refused { ended.insert(receipt.operation) }
                 if let result = receipt.result { results[receipt.operation, default: []].append(result) }
             }
         }
@@ -162,14 +192,16 @@ struct CrashPropertyTests {
 
         mutating func drain() {
             var rounds = 0
-            while bench.core.record.turn != nil, rounds < 200 {
+            while bench.core.needsRecovery, rounds < 200 {
                 endTurn()
+                bench.handle(.commandEnded(isDone: true))
                 rounds += 1
             }
         }
 
         mutating func finish() {
             #expect(!bench.core.needsRecovery, "seed \(seed): work is left")
+            #expect(stored.isSubset(of: ended), "seed \(seed): work without an end")
             for operation in accepted {
                 #expect(results[operation]?.count == 1, "seed \(seed): \(results[operation] ?? []) for a prompt")
             }

@@ -99,7 +99,7 @@ public struct RequestDesk: Sendable {
 
     /// Oldest first.
     public private(set) var open: [DeskEntry] = []
-    private var settled: [SettledRequest] = []
+    private(set) var settled: [SettledRequest] = []
 
     public init() {}
 

@@ -62,8 +62,12 @@ package struct CoreBench {
     }
 
     /// The daemon dies and comes back: only what is stored is left.
-    package mutating func crash() {
-        guard let stored = world.load(core.id) else { preconditionFailure("the session is not stored") }
+    ///
+    /// - Parameter isSuspect: the journal may have lost its end.
+    package mutating func crash(isSuspect: Bool = false) {
+        guard let stored = world.load(core.id, isSuspect: isSuspect) else {
+            preconditionFailure("the session is not stored")
+        }
         do {
             var younger: [EventRow] = []
             if let after = try SessionCore.missingEvents(in: stored) {

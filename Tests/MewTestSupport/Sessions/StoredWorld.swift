@@ -83,7 +83,9 @@ package struct StoredWorld: Sendable {
         sessions[id] = session
     }
 
-    package func load(_ id: SessionID, limits: LoadLimits = SessionCore.loadLimits) -> StoredSession? {
+    package func load(
+        _ id: SessionID, limits: LoadLimits = SessionCore.loadLimits, isSuspect: Bool = false
+    ) -> StoredSession? {
         guard let session = sessions[id] else { return nil }
         var events: [EventRow] = []
         var bytes = 0
@@ -94,7 +96,7 @@ package struct StoredWorld: Sendable {
         }
         return StoredSession(
             row: session.row, events: events.reversed(), headSequence: session.events.last?.sequence ?? .zero,
-            lostEvents: 0, isSuspect: false,
+            lostEvents: 0, isSuspect: isSuspect,
             messages: newest(session.messages[...], limits.messages, limits.messageBytes),
             messageCount: UInt64(session.messages.count), requests: session.requests, work: session.work)
     }
