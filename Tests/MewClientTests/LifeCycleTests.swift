@@ -95,6 +95,27 @@ struct LifeCycleTests {
         }
     }
 
+    @Test("the sessions of a link that gave no sign of life say so, and are attached again on the next one")
+    func sessionsOfTheSilent() async throws {
+        let (stage, id) = (Stage(), SessionID("sess_1")!)
+        try await stage.run { feed in
+            let epoch = Epoch(ULID(high: 1, low: 1))
+            let (link, _) = try await stage.attached(feed, id, epoch: epoch)
+            async let woken: Void = stage.supervisor.enterForeground()
+            _ = try await link.control.receive()
+            await stage.clock.sleeper(for: .seconds(2))
+            stage.clock.advance(by: .seconds(2))
+            await woken
+            try await feed.sessionPhase(.lost(ClientError(.unreachable, "it gave no sign of life")))
+            let second = try await stage.accept()
+            try await second.welcome()
+            let channel = try await second.channel()
+            _ = try await channel.receive()
+            try await channel.attach(id, epoch: epoch)
+            try await feed.sessionPhase(.live)
+        }
+    }
+
     @Test("automatic triggers join the attempt that is going on, an explicit retry replaces it")
     func joining() async throws {
         let stage = Stage()

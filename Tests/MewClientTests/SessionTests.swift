@@ -310,6 +310,23 @@ struct SessionTests {
         }
     }
 
+    @Test("a session says why it is lost: what the link says of itself")
+    func reasonOfTheLoss() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            _ = try await attached(stage, feed)
+            stage.daemon.breakLinks()
+            var reason: ClientError?
+            while reason == nil, let event = await feed.next() {
+                if case .sessionPhase(id, .lost(let why)) = event { reason = why }
+            }
+            guard case .waiting(_, let trouble) = try await feed.phase({ $0.readyLink == nil }) else {
+                throw FakeDaemonError("not waiting")
+            }
+            #expect(reason == ClientError(trouble))
+        }
+    }
+
     @Test("an older page goes before what is shown; at the start there is none to ask for")
     func olderPages() async throws {
         let stage = Stage()

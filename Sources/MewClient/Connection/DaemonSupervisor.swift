@@ -140,8 +140,8 @@ public actor DaemonSupervisor {
         do throws(ClientError) {
             try await ping(within: deadlines.probe)
         } catch {
-            // Not the one that replaced it meanwhile.
-            if generation == suspect { offer(.retry) }
+            // Not the one that replaced it meanwhile; and that too much is being asked already is no silence.
+            if generation == suspect, error.code != .busy { offer(.retry) }
         }
     }
 
@@ -294,7 +294,9 @@ public actor DaemonSupervisor {
             return closure
         }
         let end = ConnectionEnd(closure ?? .local(.done))
-        await lostConnection(ClientError(end))
+        // A link that is ready is given up for one reason.
+        let isGivenUp = Task.isCancelled
+        await lostConnection(isGivenUp ? ClientError(.unreachable, "it gave no sign of life") : ClientError(end))
         guard case .refusal(.revoked) = end, let revocation else { return end }
         return .refusal(.revoked(at: revocation.at, reason: revocation.reasonText))
     }

@@ -133,29 +133,58 @@ extension DaemonSupervisor {
     private func readSession(_ channel: any MessageChannel, _ opening: Opening) async {
         var bound: SessionID?
         let generation = newGeneration()
-        while let bytes = try? await channel.receive() {
-            guard let frame = decode(bytes, from: .native) else { continue }
-            if bound == nil {
-                if case .sessionReady(let ready) = frame.message {
-                    bound = ready.sessionID
-                    await bind(ready.sessionID, channel, generation)
-                } else if await failedToOpen(opening, frame) {
-                    await channel.finish()
-                    return
-                }
-            }
-            if let id = bound {
-                guard channels[id]?.generation == generation else { return }  // detached, or opened anew
-                await handle(.session(frame, id))
-                reportLive(opening, id)
-            } else if case .receipt(let receipt) = frame.message {
-                await handle(.answered(receipt, isSettled: false))
+        var end: ChannelEnd?
+        while end == nil {
+            switch await Self.next(on: channel) {
+            case .success(let bytes):
+                guard let frame = decode(bytes, from: .native) else { continue }
+                guard await take(frame, on: channel, generation, opening, &bound) else { return }
+            case .failure(let how): end = how
             }
         }
-        opening.feed.offerLast(.failure(ClientError(.deliveryUnknown, "the daemon ended the channel of the session")))
-        guard let bound, channels[bound]?.generation == generation else { return }
+        let how = end == .withLink ? "the connection was lost" : "the daemon ended the channel of the session"
+        opening.feed.offerLast(.failure(ClientError(.deliveryUnknown, how)))
+        // What a link that is gone means for its sessions, whoever serves it says.
+        guard end == .byDaemon, let bound, channels[bound]?.generation == generation else { return }
         channels[bound] = nil
         await handle(.channelEnded(bound))
+    }
+
+    private enum ChannelEnd: Error { case byDaemon, withLink }
+
+    private static func next(on channel: any MessageChannel) async -> Result<[UInt8], ChannelEnd> {
+        do throws(ChannelError) {
+            return try await channel.receive().map { .success($0) } ?? .failure(.byDaemon)
+        } catch {
+            switch error {
+            case .linkClosed, .cancelled: return .failure(.withLink)
+            case .protocolViolation, .tooLarge, .reset, .finished: return .failure(.byDaemon)
+            }
+        }
+    }
+
+    /// False when the channel is not to be read any more.
+    private func take(
+        _ frame: DaemonFrame, on channel: any MessageChannel, _ generation: UInt64, _ opening: Opening,
+        _ bound: inout SessionID?
+    ) async -> Bool {
+        if bound == nil {
+            if case .sessionReady(let ready) = frame.message {
+                bound = ready.sessionID
+                await bind(ready.sessionID, channel, generation)
+            } else if await failedToOpen(opening, frame) {
+                await channel.finish()
+                return false
+            }
+        }
+        if let id = bound {
+            guard channels[id]?.generation == generation else { return false }  // detached, or opened anew
+            await handle(.session(frame, id))
+            reportLive(opening, id)
+        } else if case .receipt(let receipt) = frame.message {
+            await handle(.answered(receipt, isSettled: false))
+        }
+        return true
     }
 
     private func newGeneration() -> UInt64 {
