@@ -267,6 +267,19 @@ struct CommandTests {
         #expect(left == (isStored && flag == "--check" ? ["delivered"] : []))
     }
 
+    @Test("ls says when a daemon runs another version", arguments: [true, false])
+    func versions(isOther: Bool) async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let result = try await stage.run("ls") { link in
+            try await link.welcome(version: isOther ? "9.9" : CommandLineProgram.version)
+            try await link.list([])
+            _ = await link.link.closed()
+        }
+        #expect(result.exit == .ok, "\(result.err.text)")
+        #expect(result.err.text.contains("another version runs on desk") == isOther, "\(result.err.text)")
+    }
+
     /// A prompt of which nobody knows whether it arrived.
     private func loseAPrompt(_ stage: CommandStage, _ text: String) async throws {
         _ = try await stage.run("prompt", "desk", text) { [epoch] link in

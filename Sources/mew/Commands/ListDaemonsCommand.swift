@@ -15,7 +15,9 @@ extension Command {
         let states = await probe(daemons, command)
         // What was learnt meanwhile: versions, proofs.
         let learnt = try await command.records().registry
-        show(daemons.map { learnt[$0.node] ?? $0 }, states, invocation.context)
+        let known = daemons.map { learnt[$0.node] ?? $0 }
+        show(known, states, invocation.context)
+        noteOtherVersions(known, invocation.context.output)
         return .ok
     }
 
@@ -72,6 +74,13 @@ extension Command {
         }
     }
 
+    private static func noteOtherVersions(_ daemons: [DaemonRecord], _ output: Output) {
+        let others = daemons.filter { $0.version.map { $0 != CommandLineProgram.version } ?? false }
+        guard !others.isEmpty else { return }
+        let names = others.map(\.name).joined(separator: ", ")
+        output.note("(this is mew \(CommandLineProgram.version); another version runs on \(names))")
+    }
+
     private static func show(_ daemons: [DaemonRecord], _ probes: [Probe], _ context: CommandContext) {
         let output = context.output
         let now = WallTime.now.milliseconds
@@ -94,9 +103,5 @@ extension Command {
             return output.sentence("No daemons yet. Run 'mew pair' on a machine with a daemon, then 'mew add' here.")
         }
         output.table(table)
-        let others = daemons.filter { $0.version.map { $0 != CommandLineProgram.version } ?? false }
-        guard !others.isEmpty else { return }
-        let names = others.map(\.name).joined(separator: ", ")
-        output.note("(this is mew \(CommandLineProgram.version); another version runs on \(names))")
     }
 }
