@@ -407,15 +407,18 @@ struct RegistryTests {
             let channel = try bench.client(.session)
             channel.post(.newSession(.init(cwd: "/tmp")))
             try bench.world.run(for: .seconds(2))
-            channel.post(.prompt(.init(text: "run")))
+            channel.post(.setPermissionMode(.init(mode: "permissive")))
             try bench.settle()
+            // Decided while the mode is being stored.
+            channel.post(.prompt(.init(text: "run")))
+            try bench.world.run(for: .milliseconds(1_200))
             try control.send(.listSessions)
             let before = try #require(try control.take().sessionList?.first)
-            #expect(before.headSequence == .zero && before.turnID == nil && before.state == .active)
+            #expect(before.headSequence == .first && before.turnID == nil && before.state == .active)
             try bench.world.run(for: .seconds(2))
             try control.send(.listSessions)
             let after = try #require(try control.take().sessionList?.first)
-            #expect(after.headSequence == SequenceNumber(2) && after.turnID != nil && after.state == .running)
+            #expect(after.headSequence == SequenceNumber(3) && after.turnID != nil && after.state == .running)
         }
     }
 

@@ -184,6 +184,13 @@ final class BenchClient {
         node.loop.spawn { await registry.handle(frame, from: client) }
     }
 
+    /// The same for several, one after the other, as a connection does.
+    func post(_ messages: [ClientMessage]) {
+        let frames = messages.map { ClientFrame($0, operation: nextOperation(for: $0)) }
+        let (registry, client) = (registry, client)
+        node.loop.spawn { for frame in frames { await registry.handle(frame, from: client) } }
+    }
+
     func nextOperation(for message: ClientMessage) -> OperationID? {
         guard client.link == .native, message.kind.changesSomething else { return nil }
         operation += 1
