@@ -55,6 +55,12 @@ struct HTTPHeadTests {
         }
     }
 
+    @Test("TLS that comes to a port without it is told by its first byte, and not waited for", arguments: [21, 22] as [UInt8])
+    func notHTTP(type: UInt8) {
+        #expect(HTTPRequest.parse([type]) == .malformed("what comes is TLS, not HTTP"))
+        #expect(HTTPResponse.parse([type, 3, 3, 0, 2, 2, 40]) == .malformed("what comes is TLS, not HTTP"))
+    }
+
     @Test(
         "no text that we write makes a head that its reader takes for another, or stops the program",
         arguments: ["a\tb", "abc\n", "a\r\nx: y", "\0", "a\u{7f}b", "\u{1b}[2J", " blank ", "é", ""])

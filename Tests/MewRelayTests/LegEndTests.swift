@@ -9,7 +9,7 @@ import Testing
 struct LegEndTests {
     private static let ends: [(LegEnd, DialError.RelayFailure, advice: String?)] = [
         (.stream(.tls(.certificate("x"))), .notBelieved, "authority of its certificate"),
-        (.stream(.tls(.notSpoken)), .otherScheme, "https:// is for"),
+        (.stream(.tls(.notSpoken)), .otherScheme, "try http://"),
         (.stream(.tls(.broken("the connection ended during the handshake"))), .outOfReach, "the relay runs"),
         (.stream(.tls(.alert("x"))), .outOfReach, "the relay runs"),
         (.stream(.tls(.library("x"))), .outOfReach, "the relay runs"),

@@ -24,7 +24,7 @@ extension LegEnd {
             "check the relay's URL, or name the authority of its certificate with --relay-trust FILE"
         case .namedByOthers: "name it with --relay URL if you know who runs it"
         case .otherScheme:
-            "check the relay's URL: https:// is for relays with a certificate, http:// for those without"
+            "try http:// in place of https://, which is for relays with a certificate"
         case .noSuchName: "check the name in the relay's URL"
         case .noRelay: "check the relay's URL and the key behind its #, or ask whoever runs the relay"
         case .full: nil

@@ -9,7 +9,7 @@ extension DialError.RelayFailure {
             "Check the relay's URL, or name the authority of its certificate with --relay-trust FILE."
         case .namedByOthers: "If you know who runs the relay, name it with --relay URL."
         case .otherScheme:
-            "Check the relay's URL: https:// is for relays with a certificate, http:// for those without."
+            "Try http:// in place of https://, which is for relays with a certificate."
         case .noSuchName: "Check the name in the relay's URL."
         case .noRelay: "Check the relay's URL and the key behind its #, or ask whoever runs the relay."
         case .full: "Try again later, or name another relay with --relay URL."

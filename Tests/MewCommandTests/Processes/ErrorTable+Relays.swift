@@ -53,6 +53,10 @@ extension ErrorTable {
                 "could not reach {name}: {relay}: the relay does not admit us: not authorized. Give the relay's token with "
                     + "--relay-token TEXT, or ask whoever runs it to let you in."),
             .init(
+                "a relay without a certificate, by https://", .unreachable,
+                "could not reach {name}: {relay}: what answers there does not speak TLS. Try http:// in place of https://, "
+                    + "which is for relays with a certificate."),
+            .init(
                 "a relay that does not run", .unreachable,
                 "could not reach {name}: {relay}: {problem}: connection refused. Check that the relay runs and no firewall is "
                     + "in the way, or name another relay with --relay URL."),

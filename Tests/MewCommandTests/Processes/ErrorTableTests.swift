@@ -199,6 +199,16 @@ struct ErrorTableTests {
             "a relay that does not run", laptop, "ping", node, "--relay", relay.url, values: values)
     }
 
+    /// The likeliest mistake: a relay speaks plain HTTP unless it is given a certificate.
+    private func otherScheme(_ play: ErrorPlay, _ laptop: RealMachine) async throws {
+        let relay = try await RealRelay()
+        let url = try #require(relay.url.firstRange(of: "http://").map { "https://" + relay.url[$0.upperBound...] })
+        try await play.expect(
+            "a relay without a certificate, by https://", laptop, "ping", stranger(), "--relay", url,
+            values: ["relay": url])
+        await relay.stop()
+    }
+
     /// What the sentence says is done, and helps.
     private func hints(
         _ play: ErrorPlay, _ laptop: RealMachine, _ relay: RealRelay, _ certificate: TestCertificate,
@@ -268,6 +278,7 @@ struct ErrorTableTests {
         #expect(mkdir(desk.home + "/config.json", 0o700) == 0)
         try await play.expect("config.json that cannot be read", desk, "daemon", "--bind", "127.0.0.1:0")
         try await refusals(play, RealMachine())
+        try await otherScheme(play, RealMachine())
         play.end()
     }
 
