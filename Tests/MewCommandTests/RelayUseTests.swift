@@ -11,8 +11,10 @@ import Testing
 @Suite("What which relay is shown, and by whom it is believed")
 struct RelayUseTests {
     private let desk: NodeID
+    private let laptop: NodeID
 
     init() throws {
+        laptop = try #require(SecretKey(seed: [UInt8](repeating: 4, count: 32))).node
         desk = try #require(SecretKey(seed: [UInt8](repeating: 3, count: 32))).node
     }
 
@@ -167,6 +169,16 @@ struct RelayUseTests {
         #expect(try hint("x", .outOfReach) == nil)
     }
 
+    @Test(
+        "who is not admitted is told the node ID that whoever runs the relay has to allow", arguments: [nil, "typed"])
+    func allowed(token: String?) throws {
+        let use = try RelayUse(given(["x"], token: token), file: file(["f"]), device: laptop)
+        for name in token == nil ? ["x", "told"] : ["x"] {
+            let hint = try use.hint(.init(url: url(name).description, failure: .notAdmitted))
+            #expect(hint?.hasSuffix("'mew relay --allow \(laptop.z32)'.") == true, "\(hint ?? "")")
+        }
+    }
+
     @Test("an option that is only for relays named beside it is told with the relay that it is to be for")
     func hintsNameTheRelay() throws {
         func hint(_ use: RelayUse, _ name: String, _ failure: DialError.RelayFailure) throws -> String? {
@@ -180,7 +192,9 @@ struct RelayUseTests {
         ]
         for (name, failure, words) in told { #expect(try hint(nothing, name, failure)?.contains(words) == true) }
         // The option alone is for these.
-        #expect(try hint(nothing, "x", .notAdmitted) == nil && hint(nothing, "x", .notBelieved) == nil)
+        #expect(
+            try hint(nothing, "x", .notAdmitted)?.hasPrefix("Give the relay's token with --relay-token TEXT") == true)
+        #expect(try hint(nothing, "x", .notBelieved) == nil)
         #expect(try hint(nothing, "p", .notBelieved) == nil)
         let trusting = try RelayUse(given(["x"], trust: "/x.pem"), file: file())
         #expect(try hint(trusting, "x", .notBelieved)?.contains("that the file of --relay-trust holds") == true)

@@ -24,13 +24,14 @@ struct ClientCommand: Sendable {
         let store = try store(context)
         let file = try ConfigurationFile.read(in: try context.stateDirectory().files)
         let daemons = try await records(in: store).registry.daemons
-        let use = try RelayUse(invocation.relays(payload), file: file, daemons: daemons)
+        let key = try context.key()
+        let use = try RelayUse(invocation.relays(payload), file: file, daemons: daemons, device: key.node)
         let trust = try use.loadTrust()
         // One that is not known by its routes is likely to be at the relay of another.
         let knownRelays = use.relays + daemons.flatMap(\.relays).compactMap { try? RelayURL($0) }
         let named = use.relays + daemons.flatMap(\.relayAccess).compactMap { try? RelayURL($0.relay) }
         let options = DialerOptions(
-            key: try context.key(), knownRelays: knownRelays, namedRelays: named, relayToken: use.credential,
+            key: key, knownRelays: knownRelays, namedRelays: named, relayToken: use.credential,
             relayTrust: trust)
         let dialer = try await context.runtime.makeDialer(options, context.runtime)
         let environment = ClientEnvironment(

@@ -58,11 +58,17 @@ struct RelayUse: Sendable {
     /// For every relay that has none of its own; nil for the system's.
     let generalAuthorities: Authorities?
     let given: Given
+    /// Whom a relay that serves only some nodes has to allow.
+    private let device: NodeID?
 
     /// - Parameters:
     ///   - file: `config.json`, its paths absolute.
     ///   - daemons: with what is remembered of them.
-    init(_ given: Given, file: ConfigurationFile, daemons: [DaemonRecord] = []) throws(CommandFailure) {
+    ///   - device: this machine's node; nil where nobody asks for hints.
+    init(
+        _ given: Given, file: ConfigurationFile, daemons: [DaemonRecord] = [], device: NodeID? = nil
+    ) throws(CommandFailure) {
+        self.device = device
         let named = given.relays.isEmpty ? file.relays : given.relays
         try Self.refuseWhatIsForNobody(given, file, named)
         var tokens = Self.remembered(daemons) { $0.token }
@@ -158,18 +164,25 @@ extension RelayUse {
 
     private func tokenHint(_ relay: RelayURL) -> String? {
         switch token(for: relay)?.source {
-        case .commandLine: "Check the token, or ask whoever runs the relay to let you in."
+        case .commandLine: "Check the token, or \(askToBeAllowed)."
         case .remembered(let node):
             "It was shown the token that was remembered at 'mew add'. Give it a new one with "
-                + "'\(again(node, relay, "--relay-token TEXT"))', or ask whoever runs it to let you in."
-        case .configuration: "Correct relay_token in config.json, or ask whoever runs the relay to let you in."
-        case nil where relays.contains { $0.isSamePlace(as: relay) }: nil
+                + "'\(again(node, relay, "--relay-token TEXT"))', or \(askToBeAllowed)."
+        case .configuration: "Correct relay_token in config.json, or \(askToBeAllowed)."
+        case nil where relays.contains { $0.isSamePlace(as: relay) }:
+            "Give the relay's token with --relay-token TEXT if it has one, or \(askToBeAllowed)."
         case nil where given.token != nil:
             "It was not shown the token, which is for other relays. Add --relay \(shellQuoted(relay.description)) to the command."
         case nil:
-            "Give the relay's token with --relay \(shellQuoted(relay.description)) --relay-token TEXT, or ask whoever runs it to "
-                + "let you in."
+            "Give the relay's token with --relay \(shellQuoted(relay.description)) --relay-token TEXT if it has one, or "
+                + "\(askToBeAllowed)."
         }
+    }
+
+    /// The relay does not say which of the two it wants, and only we know the ID that its operator needs.
+    private var askToBeAllowed: String {
+        "ask whoever runs the relay to let this device in"
+            + (device.map { " with 'mew relay --allow \($0.z32)'" } ?? "")
     }
 
     private func trustHint(_ relay: RelayURL) -> String? {

@@ -1,6 +1,9 @@
 import MewWire
 
 extension ErrorTable {
+    private static let askToBeAllowed =
+        "ask whoever runs the relay to let this device in with 'mew relay --allow {device}'."
+
     static let relays = Chapter(
         title: "Relays and config.json",
         cases: [
@@ -51,7 +54,7 @@ extension ErrorTable {
             .init(
                 "a relay that does not admit this device", .unauthorized,
                 "could not reach {name}: {relay}: the relay does not admit us: not authorized. Give the relay's token with "
-                    + "--relay-token TEXT, or ask whoever runs it to let you in."),
+                    + "--relay-token TEXT if it has one, or \(askToBeAllowed)"),
             .init(
                 "a relay without a certificate, by https://", .unreachable,
                 "could not reach {name}: {relay}: what answers there does not speak TLS. Try http:// in place of https://, "
@@ -71,12 +74,12 @@ extension ErrorTable {
             .init(
                 "a relay that only the payload names, and that wants a token", .unauthorized,
                 "could not reach {name}: {relay}: the relay does not admit us: not authorized. Give the relay's token with "
-                    + "--relay {relay} --relay-token TEXT, or ask whoever runs it to let you in."),
+                    + "--relay {relay} --relay-token TEXT if it has one, or \(askToBeAllowed)"),
             .init(
                 "a relay that does not admit the token that was remembered", .unauthorized,
                 "could not reach {name}: {relay}: the relay does not admit us: not authorized. It was shown the token that "
                     + "was remembered at 'mew add'. Give it a new one with 'mew add {node} --relay {relay} --relay-token "
-                    + "TEXT', or ask whoever runs it to let you in."),
+                    + "TEXT', or \(askToBeAllowed)"),
             .init(
                 "a token, and no relay that it is for", .badInput,
                 "there is no relay that the token of --relay-token is for. Name the relay with --relay URL."),

@@ -79,6 +79,7 @@ struct RelayCredentialTests {
         let denied = try await place.ping(["--relay", relay.url])
         #expect(denied.exit != 0)
         #expect(denied.err.contains("the relay does not admit us: not authorized"), "\(denied.err)")
+        #expect(denied.err.contains("'mew relay --allow \(device)'"), "\(denied.err)")
         await place.daemon.stop()
         await relay.stop()
     }
