@@ -27,6 +27,8 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
         case tooLarge
         /// Nobody listens there.
         case connectionRefused
+        /// This machine has no network, or none that leads there.
+        case networkUnreachable
         case other
     }
 
@@ -53,6 +55,7 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
         case EXDEV, ELOOP: .outsideRoot
         case EFBIG: .tooLarge
         case ECONNREFUSED: .connectionRefused
+        case ENETUNREACH: .networkUnreachable
         default: .other
         }
     }

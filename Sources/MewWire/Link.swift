@@ -179,6 +179,8 @@ public enum DialError: Error, Hashable, Sendable {
         case full
         /// It cannot be reached, or does not answer.
         case outOfReach
+        /// This device has no network, or none that leads to the relay. Last: with a network, something else would be said.
+        case noNetwork
     }
 
     /// No address and no relay is known.

@@ -148,6 +148,18 @@ struct ConnectionTests {
         }
     }
 
+    @Test("this device is said to have no network only when no relay failed otherwise")
+    func noNetwork() {
+        func failure(_ failures: [DialError.RelayFailure]) -> DialError.RelayFailure? {
+            let attempts = failures.map {
+                DialError.Attempt(route: .relay(url: "https://a/"), outcome: "no", relayFailure: $0)
+            }
+            return ClientError(.unreachable(attempts)).relay?.failure
+        }
+        #expect(failure([.noNetwork, .noNetwork]) == .noNetwork)
+        for other in DialError.RelayFailure.allCases { #expect(failure([.noNetwork, other]) == other) }
+    }
+
     @Test("an announced absence is waited for exactly, without back-off")
     func plannedAbsence() async throws {
         let stage = Stage()

@@ -55,7 +55,9 @@ struct HTTPHeadTests {
         }
     }
 
-    @Test("TLS that comes to a port without it is told by its first byte, and not waited for", arguments: [21, 22] as [UInt8])
+    @Test(
+        "TLS that comes to a port without it is told by its first byte, and not waited for",
+        arguments: [21, 22] as [UInt8])
     func notHTTP(type: UInt8) {
         #expect(HTTPRequest.parse([type]) == .malformed("what comes is TLS, not HTTP"))
         #expect(HTTPResponse.parse([type, 3, 3, 0, 2, 2, 40]) == .malformed("what comes is TLS, not HTTP"))

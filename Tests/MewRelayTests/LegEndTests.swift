@@ -1,3 +1,4 @@
+import Glibc
 import MewBase
 import MewLoop
 import MewWire
@@ -16,6 +17,8 @@ struct LegEndTests {
         (.stream(.tls(.identity("x", hint: "y"))), .outOfReach, "the relay runs"),
         (.stream(.lookup(.init(.noAddress, host: "a.test", reason: "x"))), .noSuchName, "check the name"),
         (.stream(.lookup(.init(.noAnswer, host: "a.test", reason: "x"))), .outOfReach, "the relay runs"),
+        (.stream(.system(.init(errno: ENETUNREACH, doing: "x"))), .noNetwork, "has no network"),
+        (.stream(.system(.init(errno: ECONNREFUSED, doing: "x"))), .outOfReach, "the relay runs"),
         (.stream(.closed), .outOfReach, "the relay runs"),
         (.stream(.timedOut), .outOfReach, "the relay runs"),
         (.refused("x"), .noRelay, "the key behind its #"),

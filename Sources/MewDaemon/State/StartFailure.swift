@@ -54,7 +54,7 @@ extension StartFailure {
             self.init(
                 .directoryReadOnly, "cannot write to the state directory \(path) (\(error))",
                 hint: "Make it writable for this user, or choose another one with --home DIR.")
-        case .isADirectory, .busy, .tooManyDescriptors, .tooLarge, .connectionRefused, .other:
+        case .isADirectory, .busy, .tooManyDescriptors, .tooLarge, .connectionRefused, .networkUnreachable, .other:
             self.init(
                 .internal, "cannot use the state directory \(path) (\(error))",
                 hint: "Look at the files in it, or choose another one with --home DIR.")

@@ -30,6 +30,7 @@ extension LegEnd {
         case .full: nil
         case .outOfReach:
             "check that the relay runs and no firewall is in the way, or name another relay with --relay URL"
+        case .noNetwork: "this machine has no network, or none that leads to the relay"
         }
     }
 }

@@ -85,6 +85,7 @@ extension LegEnd {
         switch self {
         case .stream(.tls(.certificate)): .notBelieved
         case .stream(.tls(.notSpoken)): .otherScheme
+        case .stream(.system(let error)) where error.kind == .networkUnreachable: .noNetwork
         case .stream(.lookup(let failure)): failure.cause == .noAddress ? .noSuchName : .outOfReach
         case .denied: .notAdmitted
         case .crowded: .full

@@ -15,6 +15,7 @@ extension DialError.RelayFailure {
         case .full: "Try again later, or name another relay with --relay URL."
         case .outOfReach:
             "Check that the relay runs and no firewall is in the way, or name another relay with --relay URL."
+        case .noNetwork: "This machine has no network, or none that leads to the relay."
         }
     }
 }

@@ -70,6 +70,7 @@ extension Command {
         case .notAdmitted: "relay refuses"
         case .namedByOthers: "relay not named"
         case .full: "relay full"
+        case .noNetwork: "no network"
         case .otherScheme, .noSuchName, .noRelay, .outOfReach: "relay unreachable"
         }
     }
