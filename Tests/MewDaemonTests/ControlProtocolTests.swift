@@ -50,7 +50,8 @@ struct ControlProtocolTests {
             .revoked(connections: 2),
             .window(
                 ControlWindow(
-                    node: Pairing.laptop, name: "desk", secondsLeft: 120, addresses: ["192.0.2.1:9"], relays: [])),
+                    node: Pairing.laptop, name: "desk", secondsLeft: 120, addresses: ["192.0.2.1:9"],
+                    relays: ["https://a.test/", "https://b.test/"], tokenRelays: ["https://b.test/"])),
             .status(
                 ControlStatus(
                     node: Pairing.laptop, name: "desk", version: "0.1.0", upMs: 9, addresses: ["[2001:db8::1]:9"],

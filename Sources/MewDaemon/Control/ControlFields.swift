@@ -26,6 +26,9 @@ struct ControlFields {
         return values.compactMap(\.asString)
     }
 
+    /// Empty when an older daemon does not know of them.
+    func optionalTexts(_ key: String) -> [String] { json[key]?.asArray?.compactMap(\.asString) ?? [] }
+
     func optionalNumber(_ key: String) -> Double? { json[key]?.asDouble }
 
     func optionalInteger(_ key: String) -> Int64? { json[key]?.asInteger }

@@ -57,19 +57,26 @@ package struct ControlWindow: Equatable, Sendable {
     /// Where it can be dialled, as `IP:PORT`.
     package let addresses: [String]
     package let relays: [String]
+    /// Those of them that the daemon shows a token, which no payload holds.
+    package let tokenRelays: [String]
 
-    package init(node: NodeID, name: String, secondsLeft: Int64, addresses: [String], relays: [String]) {
+    package init(
+        node: NodeID, name: String, secondsLeft: Int64, addresses: [String], relays: [String],
+        tokenRelays: [String] = []
+    ) {
         self.node = node
         self.name = name
         self.secondsLeft = secondsLeft
         self.addresses = addresses
         self.relays = relays
+        self.tokenRelays = tokenRelays
     }
 
     var json: JSON {
         [
             "node_id": .string(node.hex), "name": .string(name), "seconds_left": .integer(secondsLeft),
             "addrs": .array(addresses.map(JSON.string)), "relays": .array(relays.map(JSON.string)),
+            "token_relays": .array(tokenRelays.map(JSON.string)),
         ]
     }
 
@@ -77,7 +84,7 @@ package struct ControlWindow: Equatable, Sendable {
         self.init(
             node: try reader.node("node_id"), name: try reader.text("name"),
             secondsLeft: try reader.integer("seconds_left"), addresses: try reader.texts("addrs"),
-            relays: try reader.texts("relays"))
+            relays: try reader.texts("relays"), tokenRelays: reader.optionalTexts("token_relays"))
     }
 }
 

@@ -17,10 +17,13 @@ package struct ControlServer: Sendable {
     package struct Place: Sendable {
         package let addresses: [String]
         package let relays: [String]
+        /// Those of them that are shown a token.
+        package let tokenRelays: [String]
 
-        package init(addresses: [String], relays: [String]) {
+        package init(addresses: [String], relays: [String], tokenRelays: [String] = []) {
             self.addresses = addresses
             self.relays = relays
+            self.tokenRelays = tokenRelays
         }
     }
 
@@ -112,7 +115,7 @@ package struct ControlServer: Sendable {
         let place = await place()
         let window = ControlWindow(
             node: daemon.description.node, name: daemon.description.name, secondsLeft: request.seconds,
-            addresses: place.addresses, relays: place.relays)
+            addresses: place.addresses, relays: place.relays, tokenRelays: place.tokenRelays)
         _ = await connection.send(.window(window))
         await withTaskGroup { group in
             group.addTask {

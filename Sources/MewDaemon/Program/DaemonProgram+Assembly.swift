@@ -46,7 +46,8 @@ extension DaemonProgram {
                 relays: await relays(of: opened.node),
                 agents: catalog.entries.map(\.name), warnings: opened.warnings),
             loops: loops, daemon: daemon, announcer: announcer, sessions: sessions, node: opened.node, store: store,
-            control: control(daemon, listener, opened.node, stopper), controlListener: listener, lock: lock,
+            control: control(daemon, listener, opened.node, configuration.relayToken, stopper),
+            controlListener: listener, lock: lock,
             diagnostics: diagnostics, stopper: stopper)
     }
 
@@ -87,16 +88,22 @@ extension DaemonProgram {
     }
 
     private static func control(
-        _ daemon: Daemon, _ listener: UnixListener, _ node: Node, _ stopper: Stopper
+        _ daemon: Daemon, _ listener: UnixListener, _ node: Node, _ token: RelayCredential, _ stopper: Stopper
     ) -> ControlServer {
         @Sendable func addresses() -> [String] { PayloadAddresses.current(bound: node.addresses).map(\.description) }
         @Sendable func relays() async -> [String] { await node.reachableRelays().map(\.description) }
+        @Sendable func place() async -> ControlServer.Place {
+            let relays = await node.reachableRelays()
+            return .init(
+                addresses: addresses(), relays: relays.map(\.description),
+                tokenRelays: relays.filter(token.isShown).map(\.description))
+        }
         return ControlServer(
             daemon, listener: listener,
             status: {
                 await daemon.status(
                     addresses: addresses(), relays: await relays(), homeRelays: await node.homeRelays())
             },
-            place: { .init(addresses: addresses(), relays: await relays()) }, shutDown: { stopper.stop(backIn: nil) })
+            place: { await place() }, shutDown: { stopper.stop(backIn: nil) })
     }
 }

@@ -17,6 +17,9 @@ package struct RelayCredential: Sendable {
         tokens.append((text, relays))
     }
 
+    /// Whether that relay is shown a token.
+    package func isShown(to url: RelayURL) -> Bool { text(for: url) != nil }
+
     /// Nil for every other relay.
     func text(for url: RelayURL) -> String? {
         tokens.first { $0.relays.contains { $0.isSamePlace(as: url) } }?.text

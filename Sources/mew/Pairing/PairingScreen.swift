@@ -66,6 +66,7 @@ struct PairingScreen: Sendable {
         output.line("")
         output.line("  \(payload.command)")
         output.line("")
+        for line in PairingWords.tokens(window) { output.line(line) }
         output.line("Node ID  \(window.node.z32)")
         output.line("")
         output.line("The code lets one device in, with scope \(request.scope.rawValue). Keep it to yourself. Waiting.")

@@ -2,8 +2,18 @@ import MewBase
 import MewDaemon
 import MewIdentity
 
-/// Events of a window that only need telling.
+/// What stands below the command for the other machine, and events of a window that only need telling.
 struct PairingWords {
+    /// What the command has to be given besides: a token is no part of the payload, and is not printed.
+    static func tokens(_ window: ControlWindow) -> [String] {
+        guard !window.tokenRelays.isEmpty else { return [] }
+        let relays = window.tokenRelays.map { "--relay \(shellQuoted($0)) " }.joined()
+        return [
+            "The relay is shown a token, which the code does not hold. Add it, unless the relay lets that machine in without:",
+            "", "  \(relays)--relay-token TOKEN", "",
+        ]
+    }
+
     let sentence: String?
 
     init(_ event: PairingEvent) {

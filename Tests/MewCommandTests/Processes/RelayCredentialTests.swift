@@ -108,6 +108,20 @@ struct RelayCredentialTests {
         await relay.stop()
     }
 
+    @Test("mew pair says that the relay's token has to be added to the command, and does not say the token")
+    func pairing() async throws {
+        let relay = try await RealRelay(RealMachine(), ["--token", "s3cret"])
+        let daemon = try await RealDaemon(RealMachine(), ["--relay", relay.url, "--relay-token", "s3cret"])
+        let window = try daemon.machine.start(["pair", "--timeout", "60"])
+        #expect(
+            await window.out.line(containing: "--relay \(relay.url) --relay-token TOKEN") != nil, "\(window.err.text)")
+        window.signal(SIGINT)
+        _ = await window.exit
+        #expect(!window.out.text.contains("s3cret") && !window.err.text.contains("s3cret"))
+        await daemon.stop()
+        await relay.stop()
+    }
+
     @Test("what opened the relay at mew add is remembered with the daemon, for that relay, and forgotten with it")
     func remembered() async throws {
         let certificate = try TestCertificate(for: "127.0.0.1")
