@@ -51,7 +51,11 @@ extension Command {
         ],
         details: [
             "For a machine that everybody can reach. It sees who sends to whom and how much, never what. mew nodes and iroh "
-                + "endpoints use it with a URL it prints when it is ready: with a certificate those of the hosts it is for.",
+                + "endpoints use it with a URL it prints when it is ready: with a certificate those of the hosts it is for, without "
+                + "one http://ADDRESS:3340/. Its TCP port and its UDP port have to be open.",
+            "By the URL with its key pinned (behind the #) no other relay is taken for this one: over https:// not even one with a "
+                + "certificate for the name, over http:// not one at a wrong address. It does not replace the certificate: one of an "
+                + "authority of your own is believed with --relay-trust only.",
             "Everyone may use it unless --allow or --token says otherwise. --deny keeps out who is honest: mew dials under keys "
                 + "that it throws away, and says whose they are when a relay has --allow or --deny. Who makes up a key and says "
                 + "nothing is stopped by --allow or --token only.",
