@@ -105,7 +105,9 @@ struct CommandTests {
         let result = try await stage.run("sessions", "desk", "--json")
         #expect(result.exit == .unreachable)
         #expect(result.objects.last?["error"]?["code"] == "unreachable")
-        #expect(try await stage.run("ls", "--json").objects.first?["state"] == "unreachable")
+        let listed = try #require(try await stage.run("ls", "--json").objects.first)
+        #expect(listed["state"] == "unreachable" && listed["reason"] == "unreachable")
+        #expect(listed["problem"]?.asString?.hasPrefix("could not reach desk: ") == true, "\(listed)")
     }
 
     @Test("sessions prints its fields, and a session is named by number or by the end of its ID")

@@ -25,13 +25,19 @@ extension Command {
         enum State: String { case connected, unreachable, revoked }
 
         var state: State
-        /// For people; a daemon that forgot us and one that revoked us are the same to a program.
+        /// For people; a daemon that forgot us and one that revoked us are the same to a program that looks at the state.
         var words: String
         var needsYou: Int?
+        /// Why it is not connected, with everything that was tried; half a sentence.
+        var problem: String?
 
-        init(_ state: State, words: String? = nil, needsYou: Int? = nil) {
+        init(_ state: State, words: String? = nil, needsYou: Int? = nil, problem: String? = nil) {
             (self.state, self.words, self.needsYou) = (state, words ?? state.rawValue, needsYou)
+            self.problem = problem
         }
+
+        /// The words, where there is something to explain.
+        var reason: String? { state == .connected ? nil : words }
     }
 
     /// A person has a handful of daemons; more at a time would only fight for the line.
@@ -58,9 +64,12 @@ extension Command {
             }
             return Probe(.connected, needsYou: sessions.count { $0.needsYou })
         } catch {
-            if let failure = error.relayFailure { return Probe(.unreachable, words: words(failure)) }
-            guard error.exit == .unauthorized else { return Probe(.unreachable) }
-            return Probe(.revoked, words: error.code == .unauthorized ? "not paired" : nil)
+            let problem = error.message
+            if let failure = error.relayFailure {
+                return Probe(.unreachable, words: words(failure), problem: problem)
+            }
+            guard error.exit == .unauthorized else { return Probe(.unreachable, problem: problem) }
+            return Probe(.revoked, words: error.code == .unauthorized ? "not paired" : nil, problem: problem)
         }
     }
 
@@ -90,7 +99,8 @@ extension Command {
             let proof = probe.state == .connected ? now : daemon.lastProof?.milliseconds
             output.json([
                 "daemon": .string(daemon.name), "node_id": .string(daemon.node.z32),
-                "state": .string(probe.state.rawValue), "version": daemon.version.map(JSON.string) ?? .null,
+                "state": .string(probe.state.rawValue), "reason": probe.reason.map(JSON.string) ?? .null,
+                "problem": probe.problem.map(JSON.string) ?? .null, "version": daemon.version.map(JSON.string) ?? .null,
                 "needs_you": probe.needsYou.map { .integer(Int64($0)) } ?? .null,
                 "last_proof_ms": proof.map(JSON.integer) ?? .null,
             ])
