@@ -32,8 +32,9 @@ extension Command {
 
     /// Another way works, so that nobody would hear of it.
     private static func warnOfRelays(_ session: DaemonSession) async {
+        let named = session.command.relayUse.given.relays
         for relay in await session.supervisor.linkStatus()?.relays ?? [] {
-            guard case .failed(let problem) = relay.state else { continue }
+            guard let problem = PingTally.problem(of: relay, named: named) else { continue }
             session.output.warning(
                 "the relay \(relay.url.printable(limit: 100)) was of no use: \(problem.printable(limit: 160)).")
         }
@@ -101,6 +102,20 @@ struct PingTally {
             "why_not_direct": reason.map { .string($0.code.rawValue) } ?? .null,
             "why_text": reason.map { .string($0.text) } ?? .null,
         ]
+    }
+
+    /// What was wrong with a relay; nil when nothing was, or nobody wants to know.
+    ///
+    /// - Parameter named: those of the command line, of which something is expected.
+    static func problem(of relay: RelayCandidate, named: [RelayURL]) -> String? {
+        switch relay.state {
+        case .failed(let problem): problem
+        case .connecting:
+            (try? RelayURL(relay.url)).flatMap { url in
+                named.contains { $0.isSamePlace(as: url) } ? "it has not answered yet" : nil
+            }
+        case .connected, .notWanted: nil
+        }
     }
 
     /// Why the last of them went through a relay, and what would help.
