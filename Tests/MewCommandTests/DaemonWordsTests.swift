@@ -8,12 +8,21 @@ import Testing
 
 @Suite("What a daemon says when it starts")
 struct DaemonWordsTests {
-    private func lines(_ relays: [DaemonReadiness.Relay]) throws -> [String] {
+    private func readiness(_ relays: [DaemonReadiness.Relay]) throws -> DaemonReadiness {
         let node = try #require(SecretKey(seed: [UInt8](repeating: 3, count: 32))).node
-        return DaemonWords(
-            DaemonReadiness(
-                node: node, name: "desk", addresses: [.loopback(port: 7)], relays: relays, agents: [], warnings: [])
-        ).lines
+        return DaemonReadiness(
+            node: node, name: "desk", addresses: [.loopback(port: 7)], relays: relays, agents: [], warnings: [])
+    }
+
+    private func lines(_ relays: [DaemonReadiness.Relay]) throws -> [String] {
+        DaemonWords(try readiness(relays)).lines
+    }
+
+    @Test("one that mew pair starts says that it is new, and where its relays come from")
+    func pairing() throws {
+        let relay = DaemonReadiness.Relay(url: try RelayURL("https://one.example/"), isConnected: false)
+        #expect(DaemonWords.forPairing(try readiness([])).contains("starts one, without a relay."))
+        #expect(DaemonWords.forPairing(try readiness([relay])).hasSuffix("with the relays of config.json."))
     }
 
     @Test("it can be reached through the relays that are connected, and tries the others: why, and what to do")

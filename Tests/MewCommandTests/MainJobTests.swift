@@ -212,6 +212,7 @@ struct MainJobTests {
         let added = try await laptop.run("add", payload, "--name", "desk")
         #expect(added.exit == .ok, "\(added.err.text)")
         #expect(await pair.err.line(containing: "Serving on") != nil)
+        #expect(pair.err.text.contains("No daemon was running here"), "\(pair.err.text)")
         #expect(try await laptop.run("sessions", "desk").exit == .ok)
         pair.signal(.interrupt)
         #expect(await pair.exit == .ok)

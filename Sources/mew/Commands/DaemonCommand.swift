@@ -92,6 +92,14 @@ struct DaemonWords {
         self.lines = lines
     }
 
+    /// Of one that `mew pair` starts: it takes its relays from one place only, and people expect those that they gave another
+    /// daemon.
+    static func forPairing(_ readiness: DaemonReadiness) -> String {
+        let start = "No daemon was running here, so this command starts one, "
+        guard readiness.relays.isEmpty else { return start + "with the relays of config.json." }
+        return start + "without a relay. For one, run 'mew daemon --relay URL' first, or name it in config.json."
+    }
+
     /// What is so, and what is only tried.
     private static func relays(_ relays: [DaemonReadiness.Relay]) -> [String] {
         let connected = relays.filter(\.isConnected).map(\.url.description)

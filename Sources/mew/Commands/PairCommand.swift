@@ -45,7 +45,7 @@ extension Command {
         var options = DaemonOptions()
         options.level = .warning  // the screen belongs to the pairing
         return try await DaemonRun(context, options).run { readiness async throws(CommandFailure) in
-            for line in DaemonWords(readiness).lines { context.output.note(line) }
+            for line in [DaemonWords.forPairing(readiness)] + DaemonWords(readiness).lines { context.output.note(line) }
             let connection = try ControlConnection.openRequired(context)
             let exit = try await PairingScreen(connection, request, context, isServing: true).run()
             context.output.note("Serving on; Ctrl-C ends the daemon.")
