@@ -11,7 +11,7 @@ import Testing
 // Law (issue 2): whatever goes wrong, one sentence on standard error says what and what to do next, the exit code is that of the
 // list, and --json says the same. The page of errors is this table.
 
-@Suite("Errors, as the real program tells them", .timeLimit(.minutes(3)))
+@Suite("Errors, as the real program tells them", .timeLimit(.minutes(5)))
 struct ErrorTableTests {
     private let hex = "197f6b23e16c8532c6abc838facd5ea789be0c76b2920334039bfa8b3d368d61"
     private let z32 = "df9sse9bp1nuftim3yhxiuk6w6r5hddsskjygpydux7esxjstioo"
