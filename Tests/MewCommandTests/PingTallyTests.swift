@@ -20,15 +20,15 @@ struct PingTallyTests {
     @Test("a relay that failed is told of, and one that was named and has not answered; no other")
     func relays() throws {
         let named = [try RelayURL("https://a.test/")]
-        func problem(_ name: String, _ state: RelayCandidate.State) -> String? {
-            PingTally.problem(of: RelayCandidate(url: "https://\(name).test/", state), named: named)
+        func words(_ name: String, _ state: RelayCandidate.State) -> String? {
+            PingTally.words(on: RelayCandidate(url: "https://\(name).test/", state), named: named)
         }
         for name in ["a", "b"] {
-            #expect(problem(name, .failed("refused")) == "refused")
-            #expect(problem(name, .connected(complaint: nil)) == nil && problem(name, .notWanted) == nil)
+            #expect(words(name, .failed("refused")) == "was of no use: refused")
+            #expect(words(name, .connected(complaint: nil)) == nil && words(name, .notWanted) == nil)
         }
-        #expect(problem("a", .connecting) == "it has not answered yet")
-        #expect(problem("b", .connecting) == nil)
+        #expect(words("a", .connecting) == "has not answered so far")
+        #expect(words("b", .connecting) == nil)
     }
 
     @Test("one reply needs no summary")

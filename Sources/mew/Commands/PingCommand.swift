@@ -34,9 +34,8 @@ extension Command {
     private static func warnOfRelays(_ session: DaemonSession) async {
         let named = session.command.relayUse.given.relays
         for relay in await session.supervisor.linkStatus()?.relays ?? [] {
-            guard let problem = PingTally.problem(of: relay, named: named) else { continue }
-            session.output.warning(
-                "the relay \(relay.url.printable(limit: 100)) was of no use: \(problem.printable(limit: 160)).")
+            guard let words = PingTally.words(on: relay, named: named) else { continue }
+            session.output.warning("the relay \(relay.url.printable(limit: 100)) \(words).")
         }
     }
 
@@ -107,12 +106,12 @@ struct PingTally {
     /// What was wrong with a relay; nil when nothing was, or nobody wants to know.
     ///
     /// - Parameter named: those of the command line, of which something is expected.
-    static func problem(of relay: RelayCandidate, named: [RelayURL]) -> String? {
+    static func words(on relay: RelayCandidate, named: [RelayURL]) -> String? {
         switch relay.state {
-        case .failed(let problem): problem
+        case .failed(let problem): "was of no use: \(problem.printable(limit: 160))"
         case .connecting:
             (try? RelayURL(relay.url)).flatMap { url in
-                named.contains { $0.isSamePlace(as: url) } ? "it has not answered yet" : nil
+                named.contains { $0.isSamePlace(as: url) } ? "has not answered so far" : nil
             }
         case .connected, .notWanted: nil
         }
