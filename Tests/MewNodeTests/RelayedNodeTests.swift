@@ -40,6 +40,7 @@ struct RelayedNodeTests {
         var configuration = Node.Configuration(
             secret: secret, addresses: [SocketAddress.anyIPv4.with(port: port)], offers: [.native])
         configuration.relays = relays
+        configuration.namedRelays = [TestRelay.url]
         let ready = configuration
         return try world.run(on: machine) { [machine = Lent(machine)] in
             try await Node.start(

@@ -268,7 +268,7 @@ struct RelayGuestTests {
         defer { loop.stop() }
         let relay = TestRelay()
         relay.serve(only: [try key(1).node])
-        let guest = try await Self.leg(relay, TestRelay.url, loop, number: 1, of: 1)
+        let guest = try await Self.leg(relay, TestRelay.url, loop, number: 1, of: 1, isNamed: true)
         #expect(await guest.connected())
         let node = try key(1).node
         #expect(relay.nodes == [node])
@@ -278,6 +278,20 @@ struct RelayGuestTests {
         var status = await guest.changed(from: seen)
         while status.problem == nil { status = await guest.changed(from: status) }
         #expect(status.problem?.contains("one command of this node at a time") == true)
+        await guest.close()
+    }
+
+    @Test(
+        "a relay of others that only a peer named gets no answer of our node key, which it could pass on")
+    func foreignAndNamedByPeers() async throws {
+        let loop = try EventLoop(name: "test")
+        defer { loop.stop() }
+        let relay = TestRelay()
+        relay.serve(only: [try key(1).node])
+        let guest = try await Self.leg(relay, TestRelay.url, loop, number: 1, of: 1)
+        var status = await guest.status
+        while status.problem?.contains("did not name itself") != true { status = await guest.changed(from: status) }
+        #expect(relay.nodes == [])
         await guest.close()
     }
 }

@@ -36,6 +36,22 @@ struct RelayRulesTests {
         #expect(table.active(node) == number(4))
     }
 
+    @Test(
+        "new rules without any of a kind that there was are told by that kind: the relay would open")
+    func kindsLost() throws {
+        var full = AccessRules()
+        (full.allowed, full.denied, full.tokens) = ([try key(1).node], [try key(2).node], ["t"])
+        #expect(full.kindsLost(since: .everyone) == [])
+        #expect(full.kindsLost(since: full) == [])
+        #expect(AccessRules.everyone.kindsLost(since: full) == ["allow", "deny", "token"])
+        var tokensOnly = AccessRules()
+        tokensOnly.tokens = ["other"]
+        #expect(tokensOnly.kindsLost(since: full) == ["allow", "deny"])
+        var nobody = full
+        nobody.allowed = []
+        #expect(nobody.kindsLost(since: full) == [], "an empty list lets nobody in")
+    }
+
     @Test("lists and tokens: every rule that is set must allow it")
     func access() throws {
         let (one, two, three) = (try key(1).node, try key(2).node, try key(3).node)

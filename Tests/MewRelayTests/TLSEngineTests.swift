@@ -1,7 +1,9 @@
+import CQuic
 import Glibc
-import MewRelay
 import MewTestSupport
 import Testing
+
+@testable import MewRelay
 
 /// Two engines whose output is the other's input.
 private final class EnginePair {
@@ -90,6 +92,22 @@ struct TLSEngineTests {
         try pair.settle(pieceBytes: pieceBytes)
         #expect(pair.atServer == long)
         #expect(pair.atClient == [9])
+    }
+
+    @Test(
+        "data behind a message that is none, in the same piece, is read: new keys, and tickets alike",
+        arguments: [1, 1 << 20])
+    func messagesBetween(pieceBytes: Int) throws {
+        let pair = try EnginePair(TestCertificate(for: "relay.test"), host: "relay.test")
+        try pair.connect(pieceBytes: pieceBytes)
+        for number in UInt8(0)..<3 {
+            for _ in 0..<2 { try #require(gnutls_session_key_update(pair.server.session, 0) == 0) }
+            try [number].withUnsafeBytes { try pair.server.write($0) }
+            try [number].withUnsafeBytes { try pair.client.write($0) }
+        }
+        try pair.settle(pieceBytes: pieceBytes)
+        #expect(pair.atClient == [0, 1, 2])
+        #expect(pair.atServer == [0, 1, 2])
     }
 
     @Test("a goodbye ends the other side's reading and leaves its writing")

@@ -84,8 +84,12 @@ struct LegOpening: Sendable {
         guard let account = settings.account, question != nil || showsAccount else {
             return RelayClientHandshake(secret: settings.secret)
         }
-        // A relay of others knows nodes by the key they come under, and by nothing else.
-        guard let question else { return RelayClientHandshake(secret: account) }
+        // A relay of others knows nodes by the key they come under, and by nothing else. What answers its challenge can be passed on to
+        // any relay, which then takes whoever does that for us: only one that our own side trusts gets it.
+        guard let question else {
+            guard settings.isNamedByOwner else { throw .wantsWeakProof }
+            return RelayClientHandshake(secret: account)
+        }
         let binding = try await binding(answering: question)
         return RelayClientHandshake(secret: settings.secret, account: .init(account, binding: binding))
     }

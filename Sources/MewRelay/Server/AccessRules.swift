@@ -18,6 +18,14 @@ package struct AccessRules: Sendable {
     /// Everyone may who is not denied.
     package var areOpen: Bool { allowed == nil && tokens.isEmpty }
 
+    /// The kinds of rules of which there are none any more; a file that is being written is empty for a moment.
+    package func kindsLost(since former: AccessRules) -> [String] {
+        [
+            (allowed == nil && former.allowed != nil, "allow"), (denied.isEmpty && !former.denied.isEmpty, "deny"),
+            (tokens.isEmpty && !former.tokens.isEmpty, "token"),
+        ].filter(\.0).map(\.1)
+    }
+
     /// Why somebody may not use the relay. Only its operator is told.
     package enum Refusal: Sendable {
         case denied, notAllowed, noToken, wrongToken

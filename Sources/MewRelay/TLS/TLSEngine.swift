@@ -14,7 +14,7 @@ package final class TLSEngine {
         case failed(TLSFailure)
     }
 
-    private let session: gnutls_session_t
+    let session: gnutls_session_t
     /// Outlives the session, which only points to it.
     private let credentials: AnyObject
     /// Outlives the session as well.
@@ -153,13 +153,15 @@ package final class TLSEngine {
         let result = withUnsafeTemporaryAllocation(byteCount: Self.recordBytes, alignment: 16) {
             scratch -> Result<Void, TLSFailure> in
             while case .established = state {
+                let before = input.count
                 let count = gnutls_record_recv(session, scratch.baseAddress, scratch.count)
                 if count > 0 {
                     deliver(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
                 } else if count == 0 {
                     state = .ended
                 } else if count == Int(GNUTLS_E_AGAIN) {
-                    return .success(())
+                    // Also said behind a message that is no data, such as a ticket: then there may be records behind it.
+                    guard !input.isEmpty, input.count < before else { return .success(()) }
                 } else if gnutls_error_is_fatal(Int32(count)) != 0 || count == Int(GNUTLS_E_REHANDSHAKE) {
                     // Renegotiation, which TLS 1.3 has not and nobody here needs.
                     return .failure(fail(failure(Int32(count))))

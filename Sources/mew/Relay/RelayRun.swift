@@ -211,12 +211,14 @@ struct RelayRun: Sendable {
         }
     }
 
-    /// A file that is being written is empty for a moment; nobody opens a relay to everyone by that.
+    /// A file that is being written is empty for a moment: no rule of a kind is left, and the relay opens to those it kept out.
     private func checkOpening(to rules: AccessRules, _ server: RelayServer) async throws(CommandFailure) {
-        guard rules.areOpen, await !server.rules.areOpen else { return }
+        let lost = rules.kindsLost(since: await server.rules)
+        guard !lost.isEmpty else { return }
         throw CommandFailure(
             .badInput,
-            "the rules would let everyone in, and until now only some may; a restart does that, if it is meant")
+            "no \(lost.joined(separator: " and no ")) rule would be left, so that the relay would let in whom it kept out until now; "
+                + "a restart does that, if it is meant")
     }
 
     // MARK: - Words
