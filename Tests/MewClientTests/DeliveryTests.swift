@@ -41,6 +41,28 @@ struct DeliveryTests {
         }
     }
 
+    @Test("receipts that a gap swallowed are asked for when the session is live again")
+    func gapSwallows() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let (link, channel) = try await stage.attached(feed, id, epoch: epoch)
+            let operation = try await stage.supervisor.prompt("one", in: id)
+            _ = try await channel.receive()
+            try await channel.receipt(operation, .stored)
+            _ = try await feed.operation { $0.state == .stored }
+            try await channel.send(.gap(DaemonMessage.Gap(sessionID: id, afterSequence: .zero)), session: id)
+            guard case .resumeSession = try await channel.receive().message else {
+                throw FakeDaemonError("no resume")
+            }
+            try await channel.send(.caughtUp(DaemonMessage.CaughtUp(sessionID: id, sequence: .zero)), session: id)
+            let asked = try await link.control.receive()
+            guard case .receiptQuery(let query) = asked.message else { throw FakeDaemonError("no query") }
+            #expect(query.operations == [operation] && !query.settle)
+            try await link.control.receipt(operation, .done, result: .completed, ref: asked.ref)
+            _ = try await feed.operation { $0.id == operation && $0.isOver }
+        }
+    }
+
     @Test("an absence whose query did not settle leaves it unknown; the one that settles ends it")
     func lateOriginal() async throws {
         let stage = Stage()

@@ -80,9 +80,6 @@ private struct ModelRun {
     }
 
     private mutating func prompt() {
-        // A message whose only part is open is left out of a page, and comes back behind what was queued after it. The daemon's
-        // page has to keep its place; until it does, nothing is queued there.
-        guard openPart == nil else { return }
         // Of another device: whether ours are told right is another model's matter.
         let other = bench.attach(device: 2, name: "phone")
         bench.send(.prompt(.init(text: "p\(below(1_000))")), from: other)

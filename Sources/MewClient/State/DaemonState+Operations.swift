@@ -98,11 +98,18 @@ extension DaemonState {
     ///   - session: only about prompts of this one.
     ///   - settlesUnknown: whether unknown ones that the daemon does not have are made impossible, which ends them.
     mutating func queries(of session: SessionID? = nil, settlesUnknown: Bool = true) -> [ClientEffect] {
+        let unknown = asked(of: session).filter { $0.state == .unknown }
+        return query(unknown, settle: settlesUnknown) + queriesOfKnown(of: session)
+    }
+
+    /// Asks how those went on that the daemon has.
+    mutating func queriesOfKnown(of session: SessionID?) -> [ClientEffect] {
+        query(asked(of: session).filter { $0.state != .unknown && $0.state != .sending }, settle: false)
+    }
+
+    private func asked(of session: SessionID?) -> [Operation] {
         guard link?.isNative == true else { return [] }
-        let asked = view.operations.values.filter { session == nil || ($0.session == session && $0.kind == .prompt) }
-        let unknown = asked.filter { $0.state == .unknown }
-        let known = asked.filter { $0.state != .unknown && $0.state != .sending }
-        return query(unknown, settle: settlesUnknown) + query(known, settle: false)
+        return view.operations.values.filter { session == nil || ($0.session == session && $0.kind == .prompt) }
     }
 
     private mutating func query(_ operations: [Operation], settle: Bool) -> [ClientEffect] {

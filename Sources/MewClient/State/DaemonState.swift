@@ -168,6 +168,9 @@ struct DaemonState: Sendable {
             return [
                 .publish(.session(SessionEvent(session: id, frame: frame, isLive: isLive, isOwnEcho: isOwn)))
             ]
+        case .phaseChanged(.live):
+            // What a gap swallowed may be receipts, too: they have no number that would show it.
+            return [.publish(.sessionPhase(id, .live))] + queriesOfKnown(of: id)
         case .phaseChanged(let phase): return [.publish(.sessionPhase(id, phase))]
         case .resume(let sequence): return [.resume(id, after: sequence)]
         case .turnEnded: return turnEnded(in: id)

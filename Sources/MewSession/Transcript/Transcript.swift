@@ -163,7 +163,8 @@ struct Transcript: Sendable {
             bytes += size
             first -= 1
             if let open { openPart = open }
-            if open != nil, message.parts.isEmpty { continue }
+            // The last one comes back with its part; others keep their place, which the part alone does not tell.
+            if open != nil, message.parts.isEmpty, first + 1 == messages.count { continue }
             page.append(size > maxBytes ? message.end(within: maxBytes) : message)
         }
         let position = firstPosition + UInt64(first)

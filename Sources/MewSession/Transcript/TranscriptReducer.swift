@@ -169,9 +169,8 @@ public struct TranscriptReducer: Sendable {
         case .file, .toolCall, .toolResult, .compaction: break
         }
         if place(of: part.id) != nil { return replace(part) }
-        guard let index = messages.indices.last, messages[index].role == .assistant,
-            messages[index].id == part.messageID
-        else {
+        // A prompt that waits may stand behind the message that is being streamed.
+        guard let index = messages.lastIndex(where: { $0.id == part.messageID && $0.role == .assistant }) else {
             return add(
                 Message(
                     id: part.messageID, session: session, role: .assistant, parts: [part],
