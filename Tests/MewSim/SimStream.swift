@@ -81,7 +81,10 @@ final class SimStream: StreamEnd, SimReadable, @unchecked Sendable {
             guard isAnswering else { return }
             opened()
         }
+        let acknowledged = sender.acknowledged
         if sender.receive(segment, now: now) { sendPiece(sender.first()) }
+        // "When an ACK is received that acknowledges new data, restart the retransmission timer" (RFC 6298 §5.3): no other does.
+        if sender.acknowledged > acknowledged { deadline = nil }
         let before = receiver.next
         receiver.receive(segment)
         transmit()
@@ -137,7 +140,7 @@ final class SimStream: StreamEnd, SimReadable, @unchecked Sendable {
 
     // MARK: - Time
 
-    /// Looks at the deadline, and plans a look when there is none.
+    /// Begins to wait for what was sent, unless that is waited for already, and plans a look when there is none.
     func arm() {
         switch phase {
         case .opening:
@@ -147,9 +150,7 @@ final class SimStream: StreamEnd, SimReadable, @unchecked Sendable {
                 deadline = nil
                 return
             }
-            let wanted = kernel.world.now.advanced(by: .nanoseconds(Int64(timeout)))
-            // An acknowledgement moves it away; nothing else does.
-            if deadline == nil || sender.timeouts == 0 { deadline = wanted }
+            if deadline == nil { deadline = kernel.world.now.advanced(by: .nanoseconds(Int64(timeout))) }
         case .ended:
             deadline = nil
         }

@@ -79,16 +79,20 @@ final class SimStreams {
 
     /// The machine wakes: timers that were due are due now.
     func resume() {
-        for stream in connections.values.sorted(by: { ($0.local.port, $0.peer.port) < ($1.local.port, $1.peer.port) }) {
-            stream.arm()
-        }
+        for stream in ordered { stream.arm() }
     }
 
     /// The process is gone: its connections are closed, what it had not read is not wanted any more.
     func processEnded() {
         listeners = []
-        for stream in connections.values.sorted(by: { ($0.local.port, $0.peer.port) < ($1.local.port, $1.peer.port) }) {
-            stream.close(aborting: false)
+        for stream in ordered { stream.close(aborting: false) }
+    }
+
+    /// Always in the same order: that of a dictionary is another one in each process.
+    private var ordered: [SimStream] {
+        connections.values.sorted { one, other in
+            (one.local.port, one.peer.high, one.peer.low, one.peer.port)
+                < (other.local.port, other.peer.high, other.peer.low, other.peer.port)
         }
     }
 }
