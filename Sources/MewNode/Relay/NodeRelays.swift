@@ -181,14 +181,19 @@ actor NodeRelays {
     /// The network has changed, or the machine was asleep.
     func networkChanged() async {
         reconsiderHome()
-        for joined in choice.relays.compactMap({ homes[$0]?.joined }) + visits.values.map(\.joined) {
+        for joined in choice.relays.compactMap({ homes[$0]?.joined }) + visited {
             await joined.leg.networkChanged()
         }
     }
 
+    /// Always in the same order, so that a simulation repeats itself.
+    private var visited: [Joined] {
+        visits.sorted { $0.key.description < $1.key.description }.map(\.value.joined)
+    }
+
     func stop() async {
         isStopped = true
-        let (keepers, visited) = (choice.relays.compactMap { homes[$0]?.keeper }, visits.values.map(\.joined))
+        let (keepers, visited) = (choice.relays.compactMap { homes[$0]?.keeper }, visited)
         let timers = visits.values.map(\.timer) + homes.values.map(\.leaving) + [homeTimer]
         for timer in timers { if let timer { loop.cancel(timer) } }
         (homes, visits, homeTimer) = ([:], [:], nil)
