@@ -7,9 +7,9 @@ internal import MewWire
 extension RelayLeg {
     /// An answer takes one round trip; a busy relay or path may need some more.
     private static let roundTrips = 4
-    private static let usualAnswer: Duration = .seconds(1)
+    private static let usualAnswer: ClosedRange<Duration> = .seconds(1) ... .seconds(2)
     /// After a change of the network most connections are dead, and waiting costs more than a new one.
-    private static let quickAnswer: Duration = .milliseconds(500)
+    private static let quickAnswer: ClosedRange<Duration> = .milliseconds(500) ... .seconds(1)
 
     /// Asks the relay whether it is there; without an answer in time, the connection is given up and made anew. One question
     /// at a time.
@@ -32,10 +32,12 @@ extension RelayLeg {
         }
     }
 
-    private func ask(within shortest: Duration) {
+    /// - Parameter limits: at most, because a round trip is measured that includes what TCP had to repeat.
+    private func ask(within limits: ClosedRange<Duration>) {
         guard case .connected = phase, doubt == nil else { return }
         let payload = entropy.uint64()
-        let deadline = loop.now.advanced(by: max(shortest, (pings?.roundTrip ?? .zero) * Self.roundTrips))
+        let patience = max((pings?.roundTrip ?? .zero) * Self.roundTrips, limits.lowerBound)
+        let deadline = loop.now.advanced(by: min(patience, limits.upperBound))
         let timer = loop.schedule(at: deadline) { self.assumeIsolated { $0.answerIsMissing(payload) } }
         doubt = (payload, loop.now, timer)
         say(.ping(payload))
