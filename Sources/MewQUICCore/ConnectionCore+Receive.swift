@@ -72,6 +72,7 @@ extension ConnectionCore {
     }
 
     func receivedDatagram(_ bytes: UnsafeRawBufferPointer) {
+        peerSaid()
         datagrams.enqueueIncoming(Array(bytes))
         events.append(.datagram)
     }

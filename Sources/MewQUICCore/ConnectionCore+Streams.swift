@@ -141,6 +141,7 @@ extension ConnectionCore {
     }
 
     func receivedStreamData(on stream: StreamCore, _ bytes: UnsafeRawBufferPointer, isLast: Bool) {
+        peerSaid()
         guard stream.receiving == .open else { return }
         if !bytes.isEmpty { stream.receive.append(bytes) }
         if isLast { stream.receiving = .ended }

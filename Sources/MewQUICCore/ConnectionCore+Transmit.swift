@@ -72,6 +72,7 @@ extension ConnectionCore {
             return nil
         }
         if flight.since == nil { flight.sent(bytesInFlight: bytesInFlight, now: self.now) }
+        askedAfterPause()
         counters.packetsSent += UInt64(batch.packetCount)
         counters.bytesSent += UInt64(batch.byteCount)
         return batch

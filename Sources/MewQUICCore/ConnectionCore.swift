@@ -33,6 +33,7 @@ package final class ConnectionCore {
     var peerIDs = PeerConnectionIDs()
     var counters = ConnectionCounters()
     var flight = FlightLog()
+    var pauses: PauseWatch
 
     package internal(set) var isEstablished = false
     package internal(set) var isConfirmed = false
@@ -81,6 +82,7 @@ package final class ConnectionCore {
         latest = now
         startedAt = now
         pathSince = now
+        pauses = PauseWatch(first: configuration.askAfterPause, usual: configuration.keepAlive)
         datagrams = DatagramQueues(limit: configuration.queuedDatagrams)
         isAuthorized = role == .client
         counters.lastProof = now

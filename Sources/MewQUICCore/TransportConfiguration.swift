@@ -13,6 +13,10 @@ package struct TransportConfiguration: Sendable {
     /// the worst NATs forget a mapping.
     package var keepAlive = Duration.seconds(8)
 
+    /// A peer that was talking and pauses for so long is asked whether it is still there, and again after twice that time
+    /// (`PauseWatch`): long enough that talk is not all questions, and short enough that data flows again within 5 s of whatever cut it off.
+    package var askAfterPause = Duration.seconds(1)
+
     /// A stranger that has not proved its key by then is dropped (DESIGN §5).
     package var handshakeTimeout = Duration.seconds(10)
 
