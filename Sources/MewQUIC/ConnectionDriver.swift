@@ -64,6 +64,8 @@ final class ConnectionDriver {
     var lastCheck: CheckFlight?
     /// When the peer was last heard before it came back after a silence.
     private var epochBegan: Instant?
+    /// Those of `issued` that the peer has used.
+    private var usedIDs: [LocalConnectionID] = []
     /// Nil unless the peer knows path messages.
     var talk: ConnectionTalk?
     /// Calls of the listener that nobody has taken yet.
@@ -108,7 +110,7 @@ final class ConnectionDriver {
         _ packets: UnsafeRawBufferPointer, segmentSize: Int, from arrival: Outlet, ecn: UInt8, now: Instant
     ) {
         guard let core else { return }
-        if role == .server, core.wasSilent(now: now) { heardAgain(core, arrival) }
+        if role == .server { noteEpoch(packets, from: arrival.route, core, now: now) }
         guard let path = routes.path(for: arrival) else { return }
         self.arrival = arrival
         var isProof = false
@@ -124,11 +126,17 @@ final class ConnectionDriver {
         touched()
     }
 
-    /// Once in a silence: whoever only knows our connection ID makes no path after path.
-    private func heardAgain(_ core: ConnectionCore, _ arrival: Outlet) {
-        guard case .carried = arrival.route, epochBegan != core.lastProof else { return }
-        epochBegan = core.lastProof
-        routes.beginEpoch()
+    /// Listener: a peer that was silent, or that has taken its way anew, is one that has moved. Once in a silence, and once for each
+    /// connection ID: whoever only knows those makes no path after path.
+    private func noteEpoch(_ packets: UnsafeRawBufferPointer, from route: Route, _ core: ConnectionCore, now: Instant) {
+        if core.wasSilent(now: now), epochBegan != core.lastProof {
+            epochBegan = core.lastProof
+            routes.beginEpoch(of: route)
+        }
+        guard let id = PacketHead.shortID(packets), !usedIDs.contains(id), issued.contains(id) else { return }
+        usedIDs.append(id)
+        // It may be another address that is only checked.
+        if usedIDs.count > 1, routes.outlets(of: core.path).first?.route == route { routes.beginEpoch(of: route) }
     }
 
     /// The peer itself has sent something from there: only then it may change where our packets go.
@@ -241,6 +249,7 @@ final class ConnectionDriver {
             endpoint?.issued(id, for: slot)
         case .retired(let id):
             issued.removeAll { $0 == id }
+            usedIDs.removeAll { $0 == id }
             endpoint?.retired(id)
         case .resetTokensChanged: endpoint?.resetTokensChanged(core?.peerResetTokens ?? [], for: self)
         case .pathChanged: pathChanged()

@@ -16,8 +16,9 @@ struct RouteTable {
     /// The newest last.
     private var paths: [Path]
     private var nextNumber: UInt32
-    /// Listener only: how often the peer came back after a silence.
-    private var epoch: UInt32 = 0
+    /// Listener only: how often the peer came back after a silence, or took its way anew.
+    private var carriedEpoch: UInt32 = 0
+    private var directEpoch: UInt32 = 0
 
     /// A listener's number for all direct paths; carriers follow.
     private static let directNumber: UInt32 = 1
@@ -43,14 +44,24 @@ struct RouteTable {
 
     /// The path that a packet from `arrival` belongs to; nil when it came from nowhere we know, and is to be dropped.
     func path(for arrival: Outlet) -> CorePath? {
-        isDialler ? knownPath(arrival) : Self.listenerPath(arrival.route, epoch: epoch)
+        isDialler ? knownPath(arrival) : presentPath(arrival.route)
     }
 
-    /// Listener only: the peer is heard again after a silence, and what comes through a carrier from now on is a path of its
-    /// own. For the library a peer that has moved: it forgets the window that is full of what was lost, and its probe timer,
-    /// which has doubled for as long as the silence was (RFC 9000 §9.4).
-    mutating func beginEpoch() {
-        epoch &+= 1
+    private func presentPath(_ route: Route) -> CorePath {
+        switch route {
+        case .direct: Self.listenerPath(route, epoch: directEpoch)
+        case .carried: Self.listenerPath(route, epoch: carriedEpoch)
+        }
+    }
+
+    /// Listener only: the peer is heard again after a silence, or has taken its way anew, and what comes like `route` from now on
+    /// is a path of its own. For the library a peer that has moved: it forgets the window that is full of what was lost, its
+    /// probe timer, which has doubled for as long as the silence was, and how long a round trip takes (RFC 9000 §9.4).
+    mutating func beginEpoch(of route: Route) {
+        switch route {
+        case .direct: directEpoch &+= 1
+        case .carried: carriedEpoch &+= 1
+        }
     }
 
     /// Two paths may lead to the same address from different ones of ours; otherwise the newest is meant.
@@ -73,7 +84,7 @@ struct RouteTable {
     ///
     /// - Parameter current: is never forgotten, however many other addresses the peer shows.
     mutating func noteArrival(_ arrival: Outlet, keeping current: CorePath?) {
-        let path = Self.listenerPath(arrival.route, epoch: epoch)
+        let path = presentPath(arrival.route)
         guard !isDialler, let last = paths.last, last.outlets[0] != arrival || last.path != path else { return }
         paths.removeAll { $0.path == path }
         if paths.count >= Self.maxPaths, let oldest = paths.firstIndex(where: { $0.path != current }) {
@@ -110,6 +121,12 @@ struct RouteTable {
         paths[index].outlets += outlets
     }
 
+    /// Dialler only: packets of `path` go to `outlets` from now on.
+    mutating func reroute(_ path: CorePath, to outlets: [Outlet]) {
+        guard isDialler, let index = paths.lastIndex(where: { $0.path == path }) else { return }
+        paths[index].outlets = outlets
+    }
+
     /// Dialler only: what the race of `path` was about came from `arrival`.
     mutating func settle(_ path: CorePath, by arrival: Outlet) {
         guard let index = paths.firstIndex(where: { $0.path == path }), paths[index].outlets.count > 1,
@@ -141,7 +158,9 @@ struct RouteTable {
 
     static func listenerPath(_ route: Route, epoch: UInt32 = 0) -> CorePath {
         switch route {
-        case .direct(let remote): CorePath(number: directNumber, remote: remote)
+        // The numbers of carriers begin below.
+        case .direct(let remote):
+            CorePath(number: epoch == 0 ? directNumber : epoch | 0x8000_0000, remote: remote)
         case .carried(let id, let peer):
             CorePath(
                 number: directNumber + id.number,

@@ -185,6 +185,9 @@ extension ConnectionCore {
             return NGTCP2_ERR_CALLBACK_FAILURE
         }
         isEstablished = true
+        // "the TLS handshake is considered confirmed at the server when the handshake completes" (RFC 9001 §4.1.2): the library
+        // tells a client only.
+        isConfirmed = role == .server
         events.append(.established)
         return 0
     }

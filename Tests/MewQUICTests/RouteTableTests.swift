@@ -103,13 +103,13 @@ struct RouteTableTests {
     }
 
     @Test(
-        "what comes through a carrier after a silence is a path of its own, with the same way back; an address stays one path"
+        "what comes through a carrier after a silence is a path of its own, with the same way back, and so it is with an address"
     )
     func epochs() {
         let carried = Outlet(route: .carried(CarrierID(number: 1), peer: 7))
         var table = RouteTable(listeningOn: carried)
         let before = table.path(for: carried)!
-        table.beginEpoch()
+        table.beginEpoch(of: carried.route)
         let after = table.path(for: carried)!
         #expect(after != before && after != table.path(for: Outlet(route: .carried(CarrierID(number: 1), peer: 8))))
         #expect(table.outlets(of: after).isEmpty)
@@ -118,6 +118,9 @@ struct RouteTableTests {
         #expect(table.outlets(of: before) == [carried])
         let direct = Self.outlet("192.0.2.1:1")
         #expect(table.path(for: direct) == RouteTable.listenerPath(direct.route))
+        table.beginEpoch(of: direct.route)
+        #expect(table.path(for: direct) != RouteTable.listenerPath(direct.route))
+        #expect(table.path(for: carried) == after)
     }
 
     @Test("carriers and the sockets never share a path, even for the same number")
