@@ -33,8 +33,8 @@ package struct AddressCheck: Sendable {
     private let began: Instant
 
     /// When each address is asked, after the beginning: a listener answers once it has authorized us, and packets get lost.
-    /// No address gets more than five questions in any second (`CandidateList.spacing`).
-    static let times: [Duration] = [.zero, .milliseconds(100), .milliseconds(300), .milliseconds(700)]
+    /// No address gets more than five packets in any second (`CandidateList.spacing`): with the two of a large probe, that is.
+    static let times: [Duration] = [.zero, .milliseconds(200), .milliseconds(700)]
     /// When those that have not answered are given up: the last question has had more than a second.
     static let patience: Duration = .seconds(2)
     /// Of all addresses of one connection together: two rounds over as many as a call names, then one packet of 88 bytes for
