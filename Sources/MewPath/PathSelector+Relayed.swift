@@ -15,7 +15,15 @@ extension PathSelector {
         guard let since = sample.unansweredSince else { return probeDue(now) }
         // What was sent while it was away is lost, and the library has begun to wait for long.
         if connectedSince > since { return [.use(.relay(number))] }
+        if isAwake(sample, since: since, now) { return [.use(.relay(number))] }
         return unanswered(on: number, sample, since: since, now)
+    }
+
+    /// The peer tells where it is although it has answered nothing for a while: it was asleep, or cut off. What is under way is
+    /// lost, the library's window is full of it, and a full window does not even let it check another path.
+    private func isAwake(_ sample: PathSample, since: Instant, _ now: Instant) -> Bool {
+        let isLong = since.duration(to: now) >= max(Self.shortestDoubt, sample.probeTimeout)
+        return wasCalled && isLong && mayRenew(sample)
     }
 
     /// Which relay a peer that does not hear us here is answered through.
@@ -59,7 +67,8 @@ extension PathSelector {
             silence.hasProbed = true
             candidates.hurry(now: now)
         }
-        guard !silence.hasTurned, let other = relays.best(except: number, now: now) else {
+        // Where a peer with path messages is, it answers them, and it has been asked for everywhere.
+        guard !sample.speaksBeside, !silence.hasTurned, let other = relays.best(except: number, now: now) else {
             return steps + probeDue(now)
         }
         silence.hasTurned = true

@@ -94,6 +94,9 @@ package struct PathSelector: Sendable {
     /// All addresses are to be asked, although one may carry the connection.
     private var asksAll = false
     var renewed: (address: SocketAddress, at: Instant)?
+    /// The peer has just told where it is.
+    var wasCalled = false
+    private var moves = RecentMoves()
     /// A relay through which the peer has called and was not followed.
     var passedOver: (relay: RelayNumber, at: Instant)?
     /// No probe before: the last move has to take effect.
@@ -150,6 +153,8 @@ package struct PathSelector: Sendable {
     static let foundGrace: Duration = .milliseconds(500)
     /// How long a relay in use is left as it is, whatever the peer calls: a new path there has to be heard first.
     static let renewalSpacing: Duration = .seconds(1)
+    /// How often a way is made anew without an answer. A peer of ours gives seven connection IDs ahead.
+    static let renewals = 3
     /// To see what became of a step; the connection stays so long on each way at least.
     static let afterStep: Duration = .milliseconds(250)
     /// Before the way back to an address at which the peer did not hear us: what waits flows over the relay, and the peer's
@@ -208,6 +213,7 @@ package struct PathSelector: Sendable {
             candidates.learn(call.candidates, keeping: sample.way?.address, now: now)
             candidates.hurry(now: now)
             if call.isUnheard { unheard = call }
+            wasCalled = true
             if case .relay(let number)? = call.cameBy { found(number, now) }
         case .learnt(let addresses):
             candidates.learn(addresses, keeping: sample.way?.address, now: now)
@@ -263,11 +269,14 @@ package struct PathSelector: Sendable {
             steps = [.retryRelays] + relays.ranked(now: now).map { .ask($0) }
         }
         switch sample.way {
+        case let way? where unheard == nil && isMisled(sample, now): steps.append(.use(way))
         case .direct(let address): steps += direct(address, sample, now)
         case .relay(let number): steps += relayed(number, sample, now)
         case nil: steps += relayAway(nil, now)
         }
+        wasCalled = false
         if steps.contains(where: \.movesNow) {
+            moves.note(now)
             probe = nil
             settlesAt = now.advanced(by: Self.afterStep)
             lookBy(settlesAt)
@@ -276,6 +285,21 @@ package struct PathSelector: Sendable {
             steps += probeDue(now)
         }
         return steps
+    }
+
+    /// A path that answers, and whose round trips are counted wrongly: it is taken anew.
+    private mutating func isMisled(_ sample: PathSample, _ now: Instant) -> Bool {
+        guard sample.isMisled, sample.lastAcknowledged > sample.since, mayRenew(sample) else { return false }
+        if let since = sample.unansweredSince, since.duration(to: now) >= Self.shortestDoubt { return false }
+        let due = sample.since.advanced(by: Self.renewalSpacing)
+        if due > now { lookBy(due) }
+        return due <= now
+    }
+
+    /// Each move costs one of the connection IDs that the peer has given, and it gives new ones only when it is heard: some are
+    /// kept for moves to other ways.
+    func mayRenew(_ sample: PathSample) -> Bool {
+        moves.count(since: sample.lastAcknowledged) < Self.renewals
     }
 
     mutating func lookBy(_ time: Instant) {

@@ -31,16 +31,33 @@ package struct PathSample: Hashable, Sendable {
     package var lastAcknowledged: Instant
     /// RFC 9002 §6.2, without back-off.
     package var probeTimeout: Duration
+    /// Round trips are counted that are much too long: packets of before the peer slept came after it.
+    package var isMisled: Bool
+    /// The peer knows path messages: where it is, it answers them.
+    package var speaksBeside: Bool
     /// The handshake is confirmed: the connection can be moved.
     package var canMove: Bool
 
     package init(
         way: PathWay?, since: Instant, unansweredSince: Instant? = nil, stalledSince: Instant? = nil,
-        lastAcknowledged: Instant = .zero, probeTimeout: Duration, canMove: Bool = true
+        lastAcknowledged: Instant = .zero, probeTimeout: Duration, isMisled: Bool = false,
+        speaksBeside: Bool = false, canMove: Bool = true
     ) {
         (self.way, self.since, self.canMove) = (way, since, canMove)
+        (self.isMisled, self.speaksBeside) = (isMisled, speaksBeside)
         (self.unansweredSince, self.stalledSince) = (unansweredSince, stalledSince)
         (self.lastAcknowledged, self.probeTimeout) = (lastAcknowledged, probeTimeout)
+    }
+}
+
+extension PathSample {
+    /// A process that the machine does not let run for so long is not silent.
+    static let shortestSilence: Duration = .milliseconds(500)
+
+    /// Something is under way for so long without an acknowledgement that the peer is probably not there, or does not hear us.
+    package func isSilent(now: Instant) -> Bool {
+        guard let unansweredSince else { return false }
+        return unansweredSince.duration(to: now) >= max(Self.shortestSilence, probeTimeout * 2)
     }
 }
 

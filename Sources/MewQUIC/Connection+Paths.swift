@@ -107,6 +107,8 @@ package struct PathState: Hashable, Sendable {
     package let lastAcknowledged: Instant
     /// RFC 9002 §6.2, without back-off.
     package let probeTimeout: Duration
+    /// The library counts round trips that are much too long (`ConnectionCore.isMisled`).
+    package let isMisled: Bool
     /// The connection can be moved.
     package let isConfirmed: Bool
 }

@@ -36,9 +36,23 @@ extension ConnectionDriver {
     }
 
     func migrateImmediately(to route: Route, from source: SocketAddress?) throws(QUICError) {
-        _ = try startMigration(to: [route], from: source) { (core, path) throws(QUICError) in
-            try core.migrateImmediately(to: path, now: loop.now)
+        do throws(QUICError) {
+            _ = try startMigration(to: [route], from: source) { (core, path) throws(QUICError) in
+                try core.migrateImmediately(to: path, now: loop.now)
+            }
+        } catch .noConnectionID {
+            try reroute(to: route, from: source)
         }
+    }
+
+    /// The peer gives new connection IDs only when it is heard: without one left, the present path leads another way. For the
+    /// peer that is as if a NAT had given us another address: it "MAY continue to use the current connection ID with the new
+    /// remote address" (RFC 9000 §9.5). What is under way and how long to wait is not forgotten, as it is with a new path.
+    private func reroute(to route: Route, from source: SocketAddress?) throws(QUICError) {
+        let core = try requireCore()
+        routes.reroute(core.path, to: try outlets(to: [route], from: source))
+        core.rerouted(now: loop.now)
+        touched()
     }
 
     private func startMigration(
@@ -58,6 +72,10 @@ extension ConnectionDriver {
 
     private func addPath(_ ways: [Route], from source: SocketAddress?) throws(QUICError) -> CorePath {
         guard role == .client else { throw .refused("the listening side cannot migrate") }
+        return routes.addPath(try outlets(to: ways, from: source))
+    }
+
+    private func outlets(to ways: [Route], from source: SocketAddress?) throws(QUICError) -> [Outlet] {
         var found: [Outlet] = []
         for way in ways {
             guard var outlet = outlets.outlet(to: way) else { continue }
@@ -65,7 +83,7 @@ extension ConnectionDriver {
             found.append(outlet)
         }
         guard !found.isEmpty else { throw .refused("no way to \(ways)") }
-        return routes.addPath(found)
+        return found
     }
 
     func pathValidated(_ path: CorePath, succeeded: Bool) {
@@ -105,6 +123,7 @@ extension ConnectionDriver {
         return PathState(
             route: routes.outlets(of: core.path).first?.route, since: core.pathSince,
             unansweredSince: core.unansweredSince, stalledSince: core.stalledSince,
-            lastAcknowledged: core.lastAcknowledged, probeTimeout: core.probeTimeout, isConfirmed: core.isConfirmed)
+            lastAcknowledged: core.lastAcknowledged, probeTimeout: core.probeTimeout, isMisled: core.isMisled,
+            isConfirmed: core.isConfirmed)
     }
 }

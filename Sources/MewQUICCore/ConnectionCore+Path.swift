@@ -17,6 +17,13 @@ extension ConnectionCore {
         notePath()
     }
 
+    /// The present path leads another way from now on, which the library need not know.
+    package func rerouted(now: Instant) {
+        _ = timestamp(now)
+        (pathSince, lastMigration) = (self.now, self.now)
+        askSoon()
+    }
+
     private func startMigration(
         to path: CorePath, now: Instant,
         _ start: (OpaquePointer?, UnsafePointer<ngtcp2_path>?, ngtcp2_tstamp) -> Int32
@@ -25,6 +32,7 @@ extension ConnectionCore {
         guard role == .client else { throw .refused("the listening side cannot migrate") }
         incomingPath.set(path)
         let status = start(connection, incomingPath.pointer, timestamp(now))
+        guard status != NGTCP2_ERR_CONN_ID_BLOCKED else { throw .noConnectionID }
         guard status == 0 else { throw .refused("migrate: \(String(cString: ngtcp2_strerror(status)))") }
     }
 
@@ -84,6 +92,24 @@ extension ConnectionCore {
         end(.reset)
     }
 
-    /// The present probe time-out (RFC 9002 §6.2).
-    package var probeTimeout: Duration { .nanoseconds(Int64(clamping: ngtcp2_conn_get_pto(connection))) }
+    /// The present probe time-out (RFC 9002 §6.2), without back-off. Not longer than `longestProbeTimeout`, whatever the library
+    /// makes of packets that were kept for a machine that slept.
+    package var probeTimeout: Duration {
+        min(.nanoseconds(Int64(clamping: ngtcp2_conn_get_pto(connection))), Self.longestProbeTimeout)
+    }
+
+    /// That of a path with a round trip of a second, at its first sample.
+    private static let longestProbeTimeout: Duration = .seconds(3)
+
+    /// The library counts a round trip of seconds although the last one was much shorter: it has taken the time for one that a
+    /// packet lay in a kernel or a relay for a machine that slept, and paces and waits by that for minutes. A path that is taken
+    /// anew begins without it.
+    package var isMisled: Bool {
+        var info = ngtcp2_conn_info()
+        ngtcp2_conn_get_conn_info_versioned(connection, NGTCP2_CONN_INFO_VERSION, &info)
+        return info.smoothed_rtt > Self.misleading && info.latest_rtt < info.smoothed_rtt / 4
+    }
+
+    /// Nanoseconds. A queue of so much at the edge of a network empties within seconds by itself.
+    private static let misleading: UInt64 = 1_000_000_000
 }

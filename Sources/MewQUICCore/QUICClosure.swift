@@ -45,6 +45,8 @@ package enum QUICError: Error, Hashable, Sendable {
     case datagramTooLarge(maxBytes: Int)
     /// Two tasks read one stream.
     case alreadyReading
+    /// The peer has given no further connection ID; it gives some when it is heard.
+    case noConnectionID
     /// The library refused the call; the sentence says which.
     case refused(String)
 }

@@ -104,7 +104,7 @@ struct QUICLifeTests {
             let couple = try Couple(world)
             let (connection, address, nobody) = (couple.connection, couple.server.address, SocketAddress("10.9.9.9:9")!)
             let sent = Shared<[SocketAddress: Int]>([:])
-            world.watch { if $0.size >= 1_200 { sent.value[$0.to, default: 0] += 1 } }
+            world.watch { entry, _ in if entry.size >= 1_200 { sent.value[entry.to, default: 0] += 1 } }
             let notices = Shared<[PathNotice]>([])
             let path = try world.run(on: couple.client.node) {
                 await connection.observePaths { notices.value.append($0) }

@@ -32,6 +32,7 @@ extension ChannelError {
         case .finished: self = .finished
         case .cancelled: self = .cancelled
         case .refused(let reason): self = .linkClosed(.transport(reason))
+        case .noConnectionID: preconditionFailure("channels move no connection")
         case .alreadyReading: preconditionFailure("a channel has one reader")
         case .datagramTooLarge: preconditionFailure("channels send no datagrams")
         }

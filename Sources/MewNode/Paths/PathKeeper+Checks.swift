@@ -10,7 +10,9 @@ extension PathKeeper {
     func begin(_ number: PathSelector.ProbeNumber, _ addresses: [SocketAddress]) -> Bool {
         // A peer without path messages names no addresses beside the connection either: they are those that we dialled.
         guard connection.assumeIsolated({ $0.speaksBeside }) else { return probe(number, addresses) }
-        check = AddressCheck(number, addresses, dialled: dialled, now: loop.now)
+        // A large probe costs one of the connection IDs that the peer has given, and while it is silent it gives no others.
+        let isSilent = sample()?.isSilent(now: loop.now) ?? false
+        check = AddressCheck(number, addresses, dialled: isSilent ? [] : dialled, now: loop.now)
         report("path_check", "asking \(addresses.count) addresses of a peer whether it is there")
         guard let first = check?.look(now: loop.now) else { return true }
         ask(first)

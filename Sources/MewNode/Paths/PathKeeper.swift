@@ -137,12 +137,13 @@ actor PathKeeper {
 
     // MARK: - What is seen and done
 
-    private func sample() -> PathSample? {
+    func sample() -> PathSample? {
         guard let state = connection.assumeIsolated({ $0.pathState }) else { return nil }
         return PathSample(
             way: state.route.flatMap { way(of: $0) }, since: state.since, unansweredSince: state.unansweredSince,
             stalledSince: state.stalledSince, lastAcknowledged: state.lastAcknowledged,
-            probeTimeout: state.probeTimeout, canMove: state.isConfirmed)
+            probeTimeout: state.probeTimeout, isMisled: state.isMisled,
+            speaksBeside: connection.assumeIsolated { $0.speaksBeside }, canMove: state.isConfirmed)
     }
 
     private func way(of route: Route) -> PathWay? {
