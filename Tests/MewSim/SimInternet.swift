@@ -72,7 +72,7 @@ final class SimInternet {
     var pool = PacketPool()
     var trace = Trace()
     /// Sees every datagram that leaves a machine.
-    var tap: ((Trace.Entry) -> Void)?
+    var tap: ((Trace.Entry, UnsafeRawBufferPointer) -> Void)?
     /// A kernel answers a packet to a port nobody has with an ICMP error.
     var reportsClosedPorts = true
     /// Counts the changes of who has which address: what was looked up before is to be looked up again.
@@ -158,7 +158,7 @@ final class SimInternet {
         let time = Instant(nanoseconds: now)
         let entry = Trace.Entry(time: time, from: flight.from, to: flight.to, size: flight.count)
         trace.record(entry)
-        if flight.kind == .packet { tap?(entry) }
+        if flight.kind == .packet { tap?(entry, UnsafeRawBufferPointer(start: flight.bytes, count: flight.count)) }
         pass(flight, from: source, now: now)
     }
 

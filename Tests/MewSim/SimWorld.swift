@@ -110,8 +110,8 @@ package final class SimWorld: @unchecked Sendable {
 
     package var trace: Trace { internet.trace }
 
-    /// Shows every datagram to `tap` when it leaves its machine.
-    package func watch(_ tap: @escaping (Trace.Entry) -> Void) { internet.tap = tap }
+    /// Shows every datagram to `tap` when it leaves its machine; its bytes are lent for the call.
+    package func watch(_ tap: @escaping (Trace.Entry, UnsafeRawBufferPointer) -> Void) { internet.tap = tap }
 
     package func keepTrace() { internet.trace.keepsEntries = true }
 

@@ -33,6 +33,14 @@ package struct Delivery: Sendable {
         return event.duration(to: arrived[first])
     }
 
+    /// Whether something has arrived in each of the last two seconds.
+    package func flows(now: Instant) -> Bool {
+        let second = Duration.seconds(1)
+        let before = now.advanced(by: .zero - second)
+        return arrived.contains { $0 > before }
+            && arrived.contains { $0 <= before && $0.duration(to: before) < second }
+    }
+
     /// The longest time that a message was under way which was sent before `end`; one that did not arrive counts until `now`.
     package func longestDelay(sentBefore end: Instant, now: Instant) -> Duration {
         sent.indices.prefix { sent[$0] < end }.map { sent[$0].duration(to: $0 < arrived.count ? arrived[$0] : now) }
@@ -80,8 +88,10 @@ package final class Conversation: @unchecked Sendable {
     /// From the dialler to the listener.
     package private(set) var toFar = Delivery()
     package private(set) var toNear = Delivery()
-    /// The first is the one the dial has ended on.
+    /// As the dialler sees them. The first is the one the dial has ended on.
     package private(set) var paths: [PathChange] = []
+    /// As the listener sees them, in all links that were dialled.
+    package private(set) var farPaths: [PathChange] = []
     /// When the dial began, was done, and the first message of the listener came.
     package private(set) var dialled: Instant?
     package private(set) var connected: Instant?
@@ -157,6 +167,8 @@ package final class Conversation: @unchecked Sendable {
 
     private func serve(_ link: any IncomingLink) async {
         let loop = far.machine.loop
+        farPaths.append(PathChange(time: world.now, path: await link.status().path))
+        await link.observeMoves { [self] in farPaths.append(PathChange(time: world.now, path: $0.to)) }
         await link.authorize(charging: ByteBudget(maxBytes: 64 << 20))
         while let channel = await link.acceptChannel() {
             loop.spawn { [self] in await serve(channel) }

@@ -126,7 +126,7 @@ struct RouteOracle {
 
     init(_ plan: SimStage.Plan) {
         self.plan = plan
-        directSince = plan.knowsAddress && plan.farBox == nil ? .zero - Self.legTime : nil
+        directSince = plan.mayBeDirect ? .zero - Self.legTime : nil
         relaysSince = Array(repeating: .zero - Self.legTime, count: plan.relays)
     }
 

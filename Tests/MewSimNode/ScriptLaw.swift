@@ -5,9 +5,10 @@ internal import MewWire
 /// The laws of the paths (issue 3) for whatever happens, as long as some way works at every time:
 ///
 /// - the link is never closed, and data comes in order and once;
-/// - what is said after a mishap arrives within ten seconds of it, unless the next one comes before;
+/// - what is said after a mishap arrives within ten seconds of it, unless the next one comes before; where more was said than two
+///   lossy hops carry, it waits behind that, and it is enough that data flows;
 /// - at most one change of the path away and one back for each mishap;
-/// - at most five probes a second to each address;
+/// - at most five probes a second to each address, from either side;
 /// - when all is well again, so is the link, and it is direct where that is possible.
 package struct ScriptLaw: Sendable {
     /// Of virtual time until everything that was said has arrived.
@@ -16,17 +17,34 @@ package struct ScriptLaw: Sendable {
     package static let rest: Duration = .seconds(60)
     package static let directAgain: Duration = .seconds(400)
 
+    /// A law that was not kept.
+    package struct Breach: Hashable, Sendable, CustomStringConvertible {
+        package enum Law: Sendable { case link, recovery, changes, probes, rest, directAgain, simulation }
+
+        package let law: Law
+        /// What happened instead.
+        package let description: String
+    }
+
     /// What came of one script.
     package struct Outcome: Sendable {
         /// Empty when every law was kept.
-        package var broken: [String] = []
+        package var broken: [Breach] = []
         package var mishaps = 0
         package var changes = 0
         /// How long data took after each mishap that had ten seconds to itself.
         package var recoveries: [Duration] = []
+        /// Over everything that was sent, and when: the same in any process.
+        package var trace: UInt64 = 0
     }
 
     package init() {}
+
+    /// The shortest script that still breaks the law that this one breaks first; nil when it breaks none.
+    package func shrunk(_ script: Script, seed: UInt64) -> Script? {
+        guard let first = run(script, seed: seed).broken.first else { return nil }
+        return script.shrunk { run($0, seed: seed).broken.contains { $0.law == first.law } }
+    }
 
     package func run(_ script: Script, seed: UInt64) -> Outcome {
         do {
@@ -36,7 +54,7 @@ package struct ScriptLaw: Sendable {
                 return run.outcome
             }
         } catch {
-            return Outcome(broken: ["\(error)"])
+            return Outcome(broken: [Breach(law: .simulation, description: "\(error)")])
         }
     }
 }
@@ -66,9 +84,14 @@ private struct ScriptRun {
             outcome.mishaps += entry.mishap.isEvent ? 1 : 0
         }
         if stage.broken == nil { try finish(probes) }
-        if let broken = stage.broken { outcome.broken.append(broken) }
-        if let broken = probes.broken { outcome.broken.append(broken) }
+        if let broken = stage.broken { breach(.link, broken) }
+        if let broken = probes.broken { breach(.probes, broken) }
         judgeChanges()
+        outcome.trace = world.trace.hash
+    }
+
+    private mutating func breach(_ law: ScriptLaw.Breach.Law, _ words: String) {
+        outcome.broken.append(ScriptLaw.Breach(law: law, description: words))
     }
 
     /// Lets the time until the next mishap pass, and looks how the link has got over the last one.
@@ -88,8 +111,9 @@ private struct ScriptRun {
         for (name, pause, delivery) in sides where pause.map({ $0 <= .seconds(2) }) ?? false {
             if let time = delivery.recovery(from: began) {
                 outcome.recoveries.append(time)
-            } else {
-                outcome.broken.append(
+            } else if !delivery.flows(now: world.now) {
+                breach(
+                    .recovery,
                     "nothing \(name) for \(ScriptLaw.recovery) after \(last) at \(SimWorld.start.duration(to: began))")
             }
         }
@@ -128,14 +152,14 @@ private struct ScriptRun {
         guard stage.broken == nil else { return }
         try world.run(for: .seconds(2))
         for delivery in [conversation.toFar, conversation.toNear] where delivery.recovery(from: began) == nil {
-            outcome.broken.append("nothing arrives although everything has been well for \(ScriptLaw.rest)")
+            breach(.rest, "nothing arrives although everything has been well for \(ScriptLaw.rest)")
         }
         guard stage.mayBeDirect else { return }
         conversation.talk = Talk(near: .seconds(5), far: .seconds(5))
         let end = world.now.advanced(by: ScriptLaw.directAgain)
         while !stage.isDirect, stage.broken == nil, world.now < end { try world.run(for: .seconds(1)) }
         if !stage.isDirect {
-            outcome.broken.append("not direct \(ScriptLaw.directAgain) after everything was well again")
+            breach(.directAgain, "not direct \(ScriptLaw.directAgain) after everything was well again")
         }
     }
 
@@ -145,7 +169,8 @@ private struct ScriptRun {
         let allowed = 2 * outcome.mishaps + 1
         guard outcome.changes > allowed else { return }
         let changes = conversation.paths.suffix(12).map { "\(SimWorld.start.duration(to: $0.time)) \($0.path)" }
-        outcome.broken.append(
+        breach(
+            .changes,
             "\(outcome.changes) changes of the path for \(outcome.mishaps) mishaps: …, \(changes.joined(separator: ", "))"
         )
     }

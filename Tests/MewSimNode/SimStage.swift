@@ -37,6 +37,9 @@ package final class SimStage: @unchecked Sendable {
             (self.relays, self.knowsAddress, self.talk) = (relays, knowsAddress, talk)
         }
 
+        /// Whether the dialler can know of an address of the listener at which it can be reached.
+        package var mayBeDirect: Bool { knowsAddress && farBox == nil && nearBox?.passesUDP ?? true }
+
         /// The wires as the seed has them: up to 60 ms each way, now and then a packet lost.
         package func wired(by seed: UInt64) -> Plan {
             var random = SeededGenerator(seed: SeededGenerator.mix(seed &+ 0x77))
@@ -187,10 +190,7 @@ package final class SimStage: @unchecked Sendable {
         if hasSlept { tell(peer) }
     }
 
-    /// Whether the dialler can know of an address of the listener at which it can be reached.
-    package var mayBeDirect: Bool {
-        plan.knowsAddress && farBox == nil && (nearBox?.behaviour.passesUDP ?? true)
-    }
+    package var mayBeDirect: Bool { plan.mayBeDirect }
 
     package func parts(_ side: Side) -> (peer: SimPeer, box: SimRouter?) {
         switch side {

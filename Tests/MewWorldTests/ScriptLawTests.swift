@@ -10,11 +10,9 @@ struct ScriptLawTests {
     @Test("a link survives any script that leaves a way", arguments: 0..<12)
     func anything(seed: Int) throws {
         let seed = UInt64(seed)
-        let (law, script) = (ScriptLaw(), Script.random(seed: seed))
-        let outcome = law.run(script, seed: seed)
-        guard !outcome.broken.isEmpty else { return }
-        let short = script.shrunk { !law.run($0, seed: seed).broken.isEmpty }
-        Issue.record("seed \(seed): \(law.run(short, seed: seed).broken.joined(separator: "; ")): \(short)")
+        let law = ScriptLaw()
+        guard let short = law.shrunk(Script.random(seed: seed), seed: seed) else { return }
+        Issue.record("seed \(seed): \(law.run(short, seed: seed).broken): \(short)")
     }
 
     /// MEW_WORLD=23: the seed's script, what its nodes report, and what breaks. Without it, whether that can be told at all.
@@ -52,6 +50,21 @@ struct ScriptLawTests {
         let script = Script(SimStage.Plan(relays: 2), entries)
         let short = script.shrunk { $0.entries.contains { $0.mishap == .narrow(600) } }
         #expect(short.entries == [Script.Entry(after: .seconds(7 * 40), .narrow(600))])
+    }
+
+    @Test("six probes to one address in less than a second break the law; five, or six in exactly a second, do not")
+    func probeCount() {
+        func excess(_ times: [Int64]) -> String? {
+            var count = ProbeCount(slack: .zero)
+            let address = SocketAddress(ipv4: 0x0a00_0001, port: 4_000)
+            for time in times {
+                count.sent(.question, to: address, at: SimWorld.start.advanced(by: .milliseconds(time)))
+            }
+            return count.excess(now: SimWorld.start.advanced(by: .seconds(10)))
+        }
+        #expect(excess([0, 1, 2, 3, 4]) == nil)
+        #expect(excess([0, 200, 400, 600, 800, 1_000]) == nil)
+        #expect(excess([0, 200, 400, 600, 800, 999]) != nil)
     }
 
     @Test("a script without a way is recognized")

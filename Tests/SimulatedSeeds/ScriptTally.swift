@@ -10,6 +10,8 @@ struct ScriptTally: Sendable {
     private var mishaps = 0
     private var changes = 0
     private var recoveries: [Duration] = []
+    /// Over the traces, in whatever order they were run.
+    private(set) var digest: UInt64 = 0
     private var processorTime = Duration.zero
 
     private init() {}
@@ -39,7 +41,10 @@ struct ScriptTally: Sendable {
         mishaps += outcome.mishaps
         changes += outcome.changes
         recoveries += outcome.recoveries
-        if !outcome.broken.isEmpty { failures.append((seed, outcome.broken.joined(separator: "; "))) }
+        digest &+= SeededGenerator.mix(outcome.trace ^ SeededGenerator.mix(seed))
+        if !outcome.broken.isEmpty {
+            failures.append((seed, outcome.broken.map(\.description).joined(separator: "; ")))
+        }
     }
 
     private mutating func merge(_ part: ScriptTally) {
@@ -48,6 +53,7 @@ struct ScriptTally: Sendable {
         changes += part.changes
         recoveries += part.recoveries
         failures += part.failures
+        digest &+= part.digest
     }
 
     var figure: String {

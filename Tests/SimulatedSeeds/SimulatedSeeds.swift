@@ -1,5 +1,6 @@
 import Glibc
 import MewSim
+import MewSimNode
 import MewSimQUIC
 
 /// Runs the law of the simulated network for many seeds, on every core; one world runs on one thread.
@@ -7,6 +8,9 @@ import MewSimQUIC
 ///     simulated-seeds [COUNT]     seeds 0 ..< COUNT (10,000), then one in a thousand of them with 10 MB each way
 ///     simulated-seeds --seed N    one seed, small and large, and what came of it
 ///     simulated-seeds --scripts FIRST COUNT    whole nodes, and the random scripts of so many seeds (`ScriptLaw`)
+///     simulated-seeds --script N  one of them: what its nodes report, and the shortest script that still breaks a law
+///     simulated-seeds --uplinks COUNT          every change of an uplink, with so many seeds each (`UplinkChange`)
+///     simulated-seeds --uplink CHANGE N        one of them, by its name: what its nodes report
 ///
 /// Prints what was run as lines that begin with `figure`, and a digest of what the first hundred seeds sent and when: equal
 /// in every process. Each seed that breaks the law is named with the command that repeats it. Exits 1 when there is one, 2
@@ -19,10 +23,16 @@ struct SimulatedSeeds {
         case (nil, nil, nil, true): await many(10_000)
         case ("--seed"?, let seed?, nil, true): one(number(seed))
         case ("--scripts"?, let first?, let count?, true): await scripts(number(first), number(count))
+        case ("--script"?, let seed?, nil, true): script(number(seed))
+        case ("--uplinks"?, let count?, nil, true): await uplinks(number(count))
+        case ("--uplink"?, let name?, let seed?, true): uplink(name, number(seed))
         case (let count?, nil, nil, true): await many(number(count))
-        default: fail("usage: simulated-seeds [COUNT | --seed N | --scripts FIRST COUNT]", status: 2)
+        default: fail("usage: simulated-seeds \(usage)", status: 2)
         }
     }
+
+    private static let usage =
+        "[COUNT | --seed N | --scripts FIRST COUNT | --script N | --uplinks COUNT | --uplink CHANGE N]"
 
     private static func number(_ text: String) -> UInt64 {
         guard let number = UInt64(text) else { fail("'\(text)' is no number of seeds", status: 2) }
@@ -52,8 +62,46 @@ struct SimulatedSeeds {
     private static func scripts(_ first: UInt64, _ count: UInt64) async {
         let tally = await ScriptTally(seeds: first..<(first + min(count, UInt64.max - first)))
         print("figure simulated worlds: \(tally.figure)")
-        for (seed, failure) in tally.failures.prefix(50) { print("script \(seed): \(failure)") }
+        print("digest of these scripts: \(tally.digest)")
+        for (seed, failure) in tally.failures.prefix(50) {
+            print("script \(seed): \(failure); again: \(CommandLine.arguments[0]) --script \(seed)")
+        }
         if !tally.failures.isEmpty { fail("\(tally.failures.count) scripts broke a law", status: 1) }
+    }
+
+    private static func script(_ seed: UInt64) {
+        let script = Script.random(seed: seed)
+        guard let short = ScriptLaw().shrunk(script, seed: seed) else { return told(script, seed) }
+        told(short, seed)
+        exit(1)
+    }
+
+    private static func told(_ script: Script, _ seed: UInt64) {
+        print("script \(seed): \(script)")
+        var script = script
+        script.plan.log = { print($0) }
+        let outcome = ScriptLaw().run(script, seed: seed)
+        for broken in outcome.broken { print("broken: \(broken)") }
+    }
+
+    private static func uplinks(_ seeds: UInt64) async {
+        let tally = await UplinkTally(seeds: seeds)
+        for figure in tally.figures { print("figure \(figure)") }
+        for failure in tally.failures { print(failure) }
+        if !tally.failures.isEmpty { fail("\(tally.failures.count) changes of an uplink broke a law", status: 1) }
+    }
+
+    private static func uplink(_ name: String, _ seed: UInt64) {
+        guard let change = UplinkChange.all.first(where: { $0.description == name }) else {
+            let names = UplinkChange.all.map(\.description).joined(separator: "\n")
+            fail("no such change; there are:\n\(names)", status: 2)
+        }
+        do {
+            let outcome = try change.run(seed: seed) { print($0) }
+            print("\(outcome.recovery.map { "\($0)" } ?? "never"), \(outcome.broken ?? "no law broken")")
+        } catch {
+            fail("\(error)", status: 1)
+        }
     }
 
     private static func many(_ count: UInt64) async {
