@@ -6,6 +6,6 @@ struct RelayFailureTests {
     @Test("what can be mended from here comes first, what only time mends last")
     func order() {
         #expect(DialError.RelayFailure.allCases.first == .notAdmitted)
-        #expect(DialError.RelayFailure.allCases.last == .outOfReach)
+        #expect(DialError.RelayFailure.allCases.last == .noNetwork)
     }
 }
