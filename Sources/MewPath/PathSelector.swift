@@ -250,6 +250,7 @@ package struct PathSelector: Sendable {
     private mutating func decide(_ sample: PathSample, _ now: Instant) -> [Step] {
         nextLook = .distantFuture
         let steps = sample.canMove ? decided(sample, now) : []
+        wasCalled = false
         keepLegs(sample, steps, now)
         return steps
     }
@@ -274,7 +275,6 @@ package struct PathSelector: Sendable {
         case .relay(let number): steps += relayed(number, sample, now)
         case nil: steps += relayAway(nil, now)
         }
-        wasCalled = false
         if steps.contains(where: \.movesNow) {
             moves.note(now)
             probe = nil

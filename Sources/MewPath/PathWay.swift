@@ -51,13 +51,10 @@ package struct PathSample: Hashable, Sendable {
 }
 
 extension PathSample {
-    /// A process that the machine does not let run for so long is not silent.
-    static let shortestSilence: Duration = .milliseconds(500)
-
     /// Something is under way for so long without an acknowledgement that the peer is probably not there, or does not hear us.
     package func isSilent(now: Instant) -> Bool {
         guard let unansweredSince else { return false }
-        return unansweredSince.duration(to: now) >= max(Self.shortestSilence, probeTimeout * 2)
+        return unansweredSince.duration(to: now) >= max(PathSelector.shortestDoubt, probeTimeout * 2)
     }
 }
 

@@ -1,4 +1,3 @@
-import Glibc
 import MewBase
 import MewTestSupport
 import MewWire
@@ -49,24 +48,14 @@ struct ExampleTests {
 
     @Test("stands in the README word for word, imports MewClient alone, and has fewer than a hundred lines")
     func isTheBlock() throws {
-        let example = try Self.text(of: "Tests/ClientExample/PocketApp.swift")
-        let blocks = try Self.text(of: "README.md").split(separator: "```swift\n", omittingEmptySubsequences: false)
+        let example = try RepositoryFile.text(of: "Tests/ClientExample/PocketApp.swift")
+        let blocks = try RepositoryFile.text(of: "README.md").split(
+            separator: "```swift\n", omittingEmptySubsequences: false)
         let swift = blocks.dropFirst().compactMap { $0.split(separator: "```", omittingEmptySubsequences: false).first }
         let isThere = swift.contains { String($0) == example }
         #expect(isThere, "copy Tests/ClientExample/PocketApp.swift into the README")
         let lines = example.split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count < 100)
         #expect(lines.filter { $0.hasPrefix("import") } == ["import MewClient"])
-    }
-
-    /// A file of the repository that this test was built from.
-    private static func text(of name: String) throws -> String {
-        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        let file = open("/\(root)/\(name)", O_RDONLY | O_CLOEXEC)
-        try #require(file >= 0, "there is no \(name)")
-        defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 1 << 20)
-        let count = read(file, &bytes, bytes.count)
-        return String(decoding: bytes[..<max(0, count)], as: UTF8.self)
     }
 }

@@ -425,6 +425,65 @@ struct StandbyTests {
         #expect(stage.look(61_000) == [.use(standby)])
     }
 
+    /// Tells of addresses, and that it does not hear us is not said.
+    private static let call = PathSelector.Input.called(PathCall(isUnheard: false, candidates: [], cameBy: nil))
+
+    @Test("a peer that calls after half a second of silence was away: the same relay anew, not a millisecond earlier")
+    func awake() {
+        var stage = Stage(home, addresses: [])
+        stage.silent(since: 1_000)
+        #expect(stage.take(Self.call, 1_499).used == nil)
+        #expect(stage.look(1_500).used == nil, "that was heard before it counted")
+        #expect(stage.take(Self.call, 1_501).used == home)
+    }
+
+    @Test("a call from before the connection can be moved does not count later")
+    func calledTooEarly() {
+        var stage = Stage(home, addresses: [])
+        stage.silent(since: 1_000)
+        stage.sample.canMove = false
+        _ = stage.take(Self.call, 1_400)
+        stage.sample.canMove = true
+        #expect(stage.look(1_600).used == nil)
+    }
+
+    @Test("however often it calls, three new paths without an answer are all; an answer gives three more")
+    func renewsThrice() {
+        var stage = Stage(home, addresses: [], relays: 1, connected: 1)
+        var (now, used): (Int64, Int) = (1_000, 0)
+        for acknowledged in [false, true] {
+            if acknowledged { stage.sample.lastAcknowledged = Stage.at(now) }
+            for _ in 0..<10 {
+                stage.silent(since: now)
+                now += 2_000
+                guard stage.take(Self.call, now).used == home else { continue }
+                used += 1
+                stage.moved(to: home, now)
+            }
+            #expect(used == PathSelector.renewals * (acknowledged ? 2 : 1))
+        }
+    }
+
+    @Test("a path that answers while much too long round trips are counted is taken anew, a second after it was taken")
+    func misled() {
+        var stage = Stage(home, addresses: [])
+        stage.sample.isMisled = true
+        stage.sample.lastAcknowledged = Stage.at(900)
+        #expect(stage.look(999).used == nil)
+        #expect(stage.selector.nextLook == Stage.at(1_000))
+        #expect(stage.look(1_000).used == home)
+        stage.moved(to: home, 1_000)
+        #expect(stage.look(3_000).used == nil, "nothing was acknowledged on it yet")
+    }
+
+    @Test("a peer with path messages that is nowhere is no reason to change the relay: it would have answered there")
+    func noTurn() {
+        var stage = Stage(home, addresses: [])
+        stage.sample.speaksBeside = true
+        stage.silent(since: 1_000)
+        for now in stride(from: Int64(1_000), to: 60_000, by: 250) { #expect(stage.look(now).used == nil) }
+    }
+
     @Test("the only relay that came back while something was under way is used anew at once")
     func renewsRelay() {
         var stage = Stage(home, addresses: [], relays: 1, connected: 1)

@@ -13,6 +13,7 @@ struct HandshakeTests {
         pair.authorizesAtOnce = false
         #expect(try pair.run { pair.isEstablished && pair.client.isConfirmed })
         let server = try #require(pair.server)
+        #expect(server.isConfirmed, "RFC 9001 §4.1.2: at a server when the handshake is complete")
         #expect(pair.client.peer == CorePair.serverKey.node)
         #expect(server.peer == CorePair.clientKey.node)
         #expect(pair.client.applicationProtocol == "test/1")

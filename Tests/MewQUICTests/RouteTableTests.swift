@@ -123,6 +123,16 @@ struct RouteTableTests {
         #expect(table.path(for: carried) == after)
     }
 
+    @Test("a path that leads another way keeps its name, and no other path changes")
+    func reroutes() {
+        var table = RouteTable(racing: [first])
+        let (path, other) = (table.addPath([first]), table.addPath([first]))
+        table.reroute(path, to: [second])
+        #expect(table.outlets(of: path) == [second])
+        #expect(table.outlets(of: other) == [first])
+        #expect(table.path(for: second) == path)
+    }
+
     @Test("carriers and the sockets never share a path, even for the same number")
     func separatesCarriers() {
         let routes: [Route] = [

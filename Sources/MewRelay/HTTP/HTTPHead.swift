@@ -7,9 +7,6 @@ package enum HTTPHead {
     package static let maxBytes = 8 << 10
     package static let maxFields = 64
 
-    /// The types of TLS records, with which each begins (RFC 8446 §5.1). No start line begins with a control character.
-    private static let tlsRecords: ClosedRange<UInt8> = 20...23
-
     package enum Step<Head: Sendable & Equatable>: Sendable, Equatable {
         case needMore
         /// The head, and how many bytes it took: what follows is the body, or belongs to the upgraded protocol.
@@ -25,8 +22,10 @@ package enum HTTPHead {
         _ bytes: [UInt8], _ read: (Lines) -> Result<Head, Malformed>
     ) -> Step<Head> {
         let window = bytes.prefix(maxBytes)
-        // Whoever speaks TLS to a port without it sends no line at all, and waits for an answer.
-        if let first = window.first, tlsRecords.contains(first) { return .malformed("what comes is TLS, not HTTP") }
+        // Whoever speaks TLS to a port without it sends no line at all, and waits for an answer. No start line begins so.
+        if let first = window.first, TLSEngine.recordTypes.contains(first) {
+            return .malformed("what comes is TLS, not HTTP")
+        }
         guard let end = endOfHead(window) else {
             return window.count < maxBytes ? .needMore : .malformed("the HTTP head is larger than 8 KiB")
         }

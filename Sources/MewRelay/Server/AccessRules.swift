@@ -15,9 +15,6 @@ package struct AccessRules: Sendable {
     /// What is asked about guests is whose they are.
     package var concernNodes: Bool { allowed != nil || !denied.isEmpty }
 
-    /// Everyone may who is not denied.
-    package var areOpen: Bool { allowed == nil && tokens.isEmpty }
-
     /// The kinds of rules of which there are none any more; a file that is being written is empty for a moment.
     package func kindsLost(since former: AccessRules) -> [String] {
         [

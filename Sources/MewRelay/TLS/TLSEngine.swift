@@ -14,6 +14,7 @@ package final class TLSEngine {
         case failed(TLSFailure)
     }
 
+    /// Only tests reach it from outside: what a peer may do that we never do.
     let session: gnutls_session_t
     /// Outlives the session, which only points to it.
     private let credentials: AnyObject
@@ -26,8 +27,8 @@ package final class TLSEngine {
     /// What the peer has sent begins with it: the type of a record, if it is one.
     private var firstByte: UInt8?
 
-    /// RFC 8446 §5.1: change_cipher_spec, alert, handshake, application_data.
-    private static let recordTypes: ClosedRange<UInt8> = 20...23
+    /// With which each record begins (RFC 8446 §5.1): change_cipher_spec, alert, handshake, application_data.
+    static let recordTypes: ClosedRange<UInt8> = 20...23
     /// RFC 8446 §5.1: a record holds at most 2^14 bytes of plaintext.
     private static let recordBytes = 1 << 14
 

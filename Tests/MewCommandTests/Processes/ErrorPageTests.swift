@@ -1,4 +1,4 @@
-import Glibc
+import MewTestSupport
 import MewWire
 import Testing
 
@@ -8,7 +8,7 @@ import Testing
 struct ErrorPageTests {
     @Test("lists every case that the program was made to tell, word for word, and nothing else")
     func isTheTable() throws {
-        let page = try Self.text(of: "ERRORS.md").split(separator: "\n").map(String.init)
+        let page = try RepositoryFile.text(of: "ERRORS.md").split(separator: "\n").map(String.init)
         let rows = page.filter { $0.hasPrefix("| ") && !$0.hasPrefix("| case") }
         let wanted = ErrorTable.chapters.flatMap { $0.cases.map(\.row) }
         for row in wanted where !rows.contains(row) { Issue.record("missing: \(row)") }
@@ -27,16 +27,5 @@ struct ErrorPageTests {
         #expect(!row.matches("mew: ", "reach desk at 1.2.3.4: gone.", values))
         #expect(!row.matches("mew: ", "mew: now reach desk at 1.2.3.4: gone.", values))
         #expect(ErrorCase("x", .busy, "gone {why}").matches("", "gone for ever"))
-    }
-
-    /// A file of the repository that this test was built from.
-    private static func text(of name: String) throws -> String {
-        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let file = open("/\(root)/\(name)", O_RDONLY | O_CLOEXEC)
-        try #require(file >= 0, "there is no \(name)")
-        defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 1 << 20)
-        let count = read(file, &bytes, bytes.count)
-        return String(decoding: bytes[..<max(0, count)], as: UTF8.self)
     }
 }

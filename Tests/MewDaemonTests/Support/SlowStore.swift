@@ -30,7 +30,7 @@ struct SlowStore: SessionStore {
     func messages(
         of session: SessionID, before position: UInt64, limit: Int, maxBytes: Int
     ) async throws(StoreError) -> [MessageRow] {
-        try? await LoopClock(loop).sleep(until: loop.now.advanced(by: commitTime * 4), tolerance: nil)
+        _ = await LoopClock(loop).pause(for: commitTime * 4)
         return try await store.messages(of: session, before: position, limit: limit, maxBytes: maxBytes)
     }
 
