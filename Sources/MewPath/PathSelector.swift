@@ -277,7 +277,7 @@ package struct PathSelector: Sendable {
         }
         if steps.contains(where: \.movesNow) {
             moves.note(now)
-            probe = nil
+            breakOff(now)
             settlesAt = now.advanced(by: Self.afterStep)
             lookBy(settlesAt)
         } else if asksAll {
@@ -285,6 +285,13 @@ package struct PathSelector: Sendable {
             steps += probeDue(now)
         }
         return steps
+    }
+
+    /// A try that a move ends may have sent its packets just now: the next one keeps its distance from them.
+    private mutating func breakOff(_ now: Instant) {
+        guard let probe else { return }
+        candidates.tried(probe.addresses, now: now)
+        self.probe = nil
     }
 
     /// A path that answers, and whose round trips are counted wrongly: it is taken anew.

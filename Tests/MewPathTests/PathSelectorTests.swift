@@ -129,6 +129,17 @@ struct UpgradeTests {
         #expect(tries == 10)
     }
 
+    @Test("a try that a move breaks off may have sent its packets just then: the next comes a second later")
+    func brokenOffTriesAreSpaced() {
+        var stage = Stage(home)
+        #expect(stage.look(0).probed == [Stage.near])
+        let steps = stage.take(.relayChanged(Stage.home, connectedSince: nil), 900)
+        #expect(steps.used == .relay(Stage.standby))
+        stage.moved(to: .relay(Stage.standby), 900)
+        #expect(stage.take(.networkChanged, 1_899).probed == nil)
+        #expect(stage.look(1_900).probed == [Stage.near])
+    }
+
     @Test("nothing is done before the handshake is confirmed")
     func waitsForConfirmation() {
         var stage = Stage(home)

@@ -35,6 +35,9 @@ package final class ProbeLaw: @unchecked Sendable {
     /// How the law was broken; nil when it was kept.
     package var broken: String? {
         let now = stage.world.now
+        // Whoever sent nothing large any more was not asked where it is.
+        near.moved(stage.conversation.paths)
+        far.moved(stage.conversation.farPaths)
         if let excess = near.excess(now: now) { return "the dialler sent \(excess)" }
         return far.excess(now: now).map { "the listener sent \($0)" }
     }

@@ -45,7 +45,10 @@ struct PathLawTests {
         }
     }
 
-    @Test("a direct path that passes only small packets gives way to the relay", arguments: [600, 1_000, 1_220], 0..<4)
+    /// Bytes of the largest IPv4 packet that arrives, 28 of them headers; every path of QUIC carries 1200 (RFC 9000 §14).
+    @Test(
+        "a direct path that does not pass 1200 bytes of QUIC any more gives way to the relay, one that does stays",
+        arguments: [600, 1_000, 1_227, 1_228, 1_260], 0..<4)
     func sizeBlackHole(bytes: Int, seed: Int) throws {
         var plan = SimStage.Plan().wired(by: UInt64(seed))
         plan.talk.bytes = 4_000
@@ -56,6 +59,8 @@ struct PathLawTests {
             stage.narrowDirect(to: bytes)
             let time = try stage.recover(from: stage.world.now, within: .seconds(30))
             #expect(try #require(time) <= .seconds(5))
+            try stage.world.run(for: .seconds(30))
+            #expect(stage.isDirect == (bytes >= 1_200 + 28))
             #expect(stage.broken == nil)
         }
     }
