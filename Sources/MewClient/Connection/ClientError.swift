@@ -82,10 +82,10 @@ extension ClientError {
         }
     }
 
-    /// A refusal is the answer only when nothing else stood in the way: a route that failed otherwise may work again in a moment.
+    /// A refusal is the answer whatever failed beside it: it is what has to be mended (`toLookAfter`), and an address that no
+    /// packet reaches is as good as none.
     private static func code(_ attempts: [DialError.Attempt]) -> ErrorCode {
-        let isRefused = !attempts.isEmpty && attempts.allSatisfy { $0.relayFailure == .notAdmitted }
-        return isRefused ? .unauthorized : .unreachable
+        attempts.contains { $0.relayFailure == .notAdmitted } ? .unauthorized : .unreachable
     }
 
     /// What can be mended from here comes before what cannot.
