@@ -11,6 +11,13 @@ public struct DaemonRecord: Hashable, Sendable {
     public private(set) var addresses: [SocketAddress]
     /// Its relays, home first; at most `maxRelays`.
     public private(set) var relays: [String]
+    /// Those of `relays` that the user named when it was added. They stay, whatever the daemon says: it may know them by other
+    /// names than this device has to use.
+    public private(set) var namedRelays: [String]
+    /// Those of `relays` that are of an earlier life of the daemon, or were known before it was added anew. They go once it says
+    /// where it is without them. Others that it does not name stay: it uses other relays after a restart only, and one that is
+    /// down for a minute may be all that is left later.
+    public private(set) var formerRelays: [String]
     /// What some of them want, the newest first; at most `maxRelays`.
     public private(set) var relayAccess: [RelayAccess]
     /// What it allows this device; nil before the first `remote_ready`.
@@ -38,13 +45,16 @@ public struct DaemonRecord: Hashable, Sendable {
     public init(
         node: NodeID, name: String, addresses: [SocketAddress] = [], relays: [String] = [], scope: Scope? = nil,
         token: String? = nil, version: String? = nil, lastProof: WallTime? = nil, reachCounter: UInt64? = nil,
-        boots: [BootID] = [], relayAccess: [RelayAccess] = [], addedAt: WallTime
+        boots: [BootID] = [], namedRelays: [String] = [], formerRelays: [String] = [], relayAccess: [RelayAccess] = [],
+        addedAt: WallTime
     ) {
         (self.node, self.name, self.scope, self.token) = (node, name, scope, token)
         (self.version, self.lastProof, self.addedAt) = (version, lastProof, addedAt)
         (self.reachCounter, self.boots) = (reachCounter, boots.suffix(Self.maxBoots))
         self.addresses = Array(addresses.prefix(Self.maxAddresses))
         self.relays = Array(relays.prefix(Self.maxRelays))
+        self.namedRelays = Array(namedRelays.prefix(Self.maxRelays))
+        self.formerRelays = Array(formerRelays.prefix(Self.maxRelays))
         self.relayAccess = Array(relayAccess.prefix(Self.maxRelays))
     }
 
@@ -55,8 +65,22 @@ public struct DaemonRecord: Hashable, Sendable {
         addresses = Array(([address] + addresses.filter { $0 != address }).prefix(Self.maxAddresses))
     }
 
+    /// Puts `relay` first: it carried a connection, or the daemon or the user named it.
     public mutating func prefer(relay: String) {
+        formerRelays.removeAll { $0 == relay }
         relays = Array(([relay] + relays.filter { $0 != relay }).prefix(Self.maxRelays))
+    }
+
+    /// The user named them when it was added. One that did not lead there, and that nobody else names, is a mistake of his.
+    public mutating func keep(named: [String]) {
+        namedRelays = Array(named.filter(relays.contains).prefix(Self.maxRelays))
+    }
+
+    /// It was added anew, at these relays.
+    mutating func addedAgain(relays told: [String], named: [String]) {
+        if !told.isEmpty { formerRelays = relays }
+        for relay in told.reversed() { prefer(relay: relay) }
+        if !named.isEmpty { namedRelays = named }
     }
 
     /// Remembers what a relay wants.
@@ -76,6 +100,13 @@ public struct DaemonRecord: Hashable, Sendable {
         if let address { prefer(address) }
         let told = reach.relays.filter { (try? RelayURL($0)) != nil }.prefix(Self.maxRelays)
         for relay in told.reversed() { prefer(relay: relay) }
+        // A daemon that names none may have lost all of them for a moment.
+        if !told.isEmpty { dropFormerRelays() }
+    }
+
+    private mutating func dropFormerRelays() {
+        relays.removeAll { formerRelays.contains($0) && !namedRelays.contains($0) }
+        formerRelays = []
     }
 
     /// A connection to the life of the daemon that calls itself `boot`.
@@ -84,6 +115,7 @@ public struct DaemonRecord: Hashable, Sendable {
     ///   in use in two places (NEEDS N-18). A restart always has a new one.
     public mutating func answered(from boot: BootID) -> Bool {
         let isFormer = boots.dropLast().contains(boot)
+        if !boots.isEmpty, !boots.contains(boot) { formerRelays = relays }
         boots = (boots.filter { $0 != boot } + [boot]).suffix(Self.maxBoots)
         return isFormer
     }

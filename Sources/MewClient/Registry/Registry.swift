@@ -59,7 +59,7 @@ public struct Registry: Hashable, Sendable {
             daemons[index].name = unique(DaemonName.usable(record.name, for: record.node), for: record.node)
         }
         for address in record.addresses.reversed() { daemons[index].prefer(address) }
-        for relay in record.relays.reversed() { daemons[index].prefer(relay: relay) }
+        daemons[index].addedAgain(relays: record.relays, named: record.namedRelays)
         for access in record.relayAccess.reversed() { daemons[index].keep(access) }
         daemons[index].token = record.token ?? daemons[index].token
         daemons[index].scope = record.scope ?? daemons[index].scope

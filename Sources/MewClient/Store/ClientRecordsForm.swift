@@ -61,13 +61,18 @@ extension DaemonRecord: Record {
         let lastProof: WallTime? = try f.optional("last_proof_ms", old?.lastProof)
         let reachCounter: UInt64? = try f.optional("reach_counter", old?.reachCounter)
         let boots: [BootID]? = try f.optional("boots", old.flatMap { $0.boots.isEmpty ? nil : $0.boots })
+        let named: [String]? = try f.optional(
+            "named_relays", old.flatMap { $0.namedRelays.isEmpty ? nil : $0.namedRelays })
+        let former: [String]? = try f.optional(
+            "former_relays", old.flatMap { $0.formerRelays.isEmpty ? nil : $0.formerRelays })
         let access: [RelayAccess]? = try f.optional(
             "relay_access", old.flatMap { $0.relayAccess.isEmpty ? nil : $0.relayAccess })
         let addedAt: WallTime = try f.required("added_at_ms", old?.addedAt)
         self.init(
             node: node, name: name, addresses: addresses.compactMap { SocketAddress($0) }, relays: relays, scope: scope,
             token: token, version: version, lastProof: lastProof, reachCounter: reachCounter,
-            boots: boots ?? [], relayAccess: access ?? [], addedAt: addedAt)
+            boots: boots ?? [], namedRelays: named ?? [], formerRelays: former ?? [], relayAccess: access ?? [],
+            addedAt: addedAt)
     }
 }
 

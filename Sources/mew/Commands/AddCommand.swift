@@ -169,6 +169,7 @@ private struct Pairing: Sendable {
         let renames = renames
         var record = record
         for access in memory.reversed() { record.keep(access) }
+        record.keep(named: target.routes.relays)
         let added = record
         do throws(ClientStoreError) {
             return try await command.store.update { records throws(ClientStoreError) in
