@@ -234,7 +234,7 @@ struct RelayRun: Sendable {
         for url in listening.plain.isEmpty ? [] : RelayPlaces(bound: listening.plain).urls("http") {
             output.note("Also without TLS: \(url)")
         }
-        if let url = pinned.first { output.note("With its key pinned: \(url)") }
+        for url in pinned { output.note("With its key pinned: \(url)") }
         for address in listening.udp { output.note("Answers address discovery on UDP \(address).") }
         output.json([
             "event": "ready", "node_id": .string(node.z32), "http": Self.text(listening.http.first),
