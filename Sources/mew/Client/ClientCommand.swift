@@ -79,8 +79,11 @@ struct ClientCommand: Sendable {
     // MARK: - Connecting
 
     /// Runs `body` while connected. The first dial must succeed; later losses are the body's to bear.
+    ///
+    /// - Parameter waiting: says what is being tried, once that takes long.
     func connected<Value: Sendable>(
-        to target: Target, _ body: @escaping @Sendable (DaemonSession) async throws(CommandFailure) -> Value
+        to target: Target, waiting: DialWait = .toldOnTerminals,
+        _ body: @escaping @Sendable (DaemonSession) async throws(CommandFailure) -> Value
     ) async throws(CommandFailure) -> Value {
         let supervisor = DaemonSupervisor(
             record: target.record, environment: environment, extraRoutes: target.routes, adopts: false)
@@ -92,7 +95,7 @@ struct ClientCommand: Sendable {
             }
             group.addTask {
                 let result = await Self.attempt { () async throws(CommandFailure) -> Value in
-                    let link = try await ready(feed, target)
+                    let link = try await ready(feed, target, waiting)
                     feed.finish()
                     let session = DaemonSession(
                         command: self, target: target, supervisor: supervisor, link: link)
@@ -128,21 +131,34 @@ struct ClientCommand: Sendable {
         }
     }
 
-    private func ready(_ feed: Feed<ClientEvent>, _ target: Target) async throws(CommandFailure) -> ReadyLink {
+    private func ready(
+        _ feed: Feed<ClientEvent>, _ target: Target, _ waiting: DialWait
+    ) async throws(CommandFailure) -> ReadyLink {
+        let early = await withTimeLimit(DialWait.unexplained, on: context.runtime.loop) { await Self.outcome(feed) }
+        var result = early.value
+        if result == nil, early.isLate {
+            if let words = waiting.words(for: target, on: context.terminal) { context.output.note(words) }
+            result = await Self.outcome(feed)
+        }
+        do throws(ClientError) {
+            return try (result ?? .failure(ClientError(.unreachable, "the connection was given up"))).get()
+        } catch {
+            throw CommandFailure(error, doing: "reach \(target.name)", daemon: target.name, relays: relayUse)
+        }
+    }
+
+    /// What the dial came to; nil when the feed or this task ended first.
+    private static func outcome(_ feed: Feed<ClientEvent>) async -> Result<ReadyLink, ClientError>? {
         for await event in feed {
             guard case .phase(let phase) = event else { continue }
             switch phase {
-            case .ready(let link): return link
-            case .waiting(_, let trouble): throw unreachable(ClientError(trouble), target)
-            case .parked(let refusal): throw unreachable(ClientError(refusal), target)
+            case .ready(let link): return .success(link)
+            case .waiting(_, let trouble): return .failure(ClientError(trouble))
+            case .parked(let refusal): return .failure(ClientError(refusal))
             case .idle, .dialing, .greeting, .pairing: continue
             }
         }
-        throw unreachable(ClientError(.unreachable, "the connection was given up"), target)
-    }
-
-    private func unreachable(_ error: ClientError, _ target: Target) -> CommandFailure {
-        CommandFailure(error, doing: "reach \(target.name)", daemon: target.name, relays: relayUse)
+        return nil
     }
 }
 
