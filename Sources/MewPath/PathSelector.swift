@@ -61,6 +61,7 @@ package struct PathSelector: Sendable {
     private struct Probe {
         let number: ProbeNumber
         let addresses: [SocketAddress]
+        let began: Instant
     }
 
     /// What was done about one silence, so that it is done once.
@@ -287,10 +288,11 @@ package struct PathSelector: Sendable {
         return steps
     }
 
-    /// A try that a move ends may have sent its packets just now: the next one keeps its distance from them.
+    /// A try that a move ends soon may have sent packets just now: the next one keeps its distance from them.
     private mutating func breakOff(_ now: Instant) {
         guard let probe else { return }
-        candidates.tried(probe.addresses, now: now)
+        let last = min(now, probe.began.advanced(by: CandidateList.spacing))
+        candidates.tried(probe.addresses, now: last)
         self.probe = nil
     }
 
@@ -335,7 +337,7 @@ package struct PathSelector: Sendable {
         }
         lastProbe += 1
         let number = ProbeNumber(number: lastProbe)
-        probe = Probe(number: number, addresses: due)
+        probe = Probe(number: number, addresses: due, began: now)
         candidates.tried(due, now: now)
         return [.probe(number, due)]
     }

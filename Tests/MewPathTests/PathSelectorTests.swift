@@ -140,6 +140,16 @@ struct UpgradeTests {
         #expect(stage.look(1_900).probed == [Stage.near])
     }
 
+    @Test("a try that was broken off long after its packets does not hold up the next")
+    func olderTriesHoldUpNothing() {
+        var stage = Stage(home)
+        #expect(stage.look(0).probed == [Stage.near])
+        #expect(stage.take(.relayChanged(Stage.home, connectedSince: nil), 1_800).used == .relay(Stage.standby))
+        stage.moved(to: .relay(Stage.standby), 1_800)
+        #expect(stage.take(.networkChanged, 1_999).probed == nil)
+        #expect(stage.look(2_050).probed == [Stage.near])
+    }
+
     @Test("nothing is done before the handshake is confirmed")
     func waitsForConfirmation() {
         var stage = Stage(home)

@@ -71,7 +71,7 @@ extension ConfigurationFile {
         do throws(SystemError) {
             bytes = try directory.read(name, maxBytes: ConfigurationFile.maxBytes)
         } catch {
-            throw CommandFailure(.badInput, "cannot read \(path): \(error.words)", hint: "Check its permissions.")
+            throw CommandFailure(.badInput, "cannot read \(path): \(error.words)", hint: Self.hint(error))
         }
         guard let bytes else { return ConfigurationFile() }
         do throws(Malformed) {
@@ -81,6 +81,10 @@ extension ConfigurationFile {
         } catch {
             throw CommandFailure(.badInput, "cannot use \(path): \(error)", hint: hint(error))
         }
+    }
+
+    private static func hint(_ error: SystemError) -> String {
+        error.kind == .permissionDenied ? "Check its permissions." : "Correct it, or move it away."
     }
 
     private static func hint(_ error: Malformed) -> String {

@@ -22,7 +22,8 @@ extension Command {
     private static let deny = Option<NodeID>(
         "deny", "NODEID", "do not serve this node, and no mew that dials as it", read: Readers.nodeID("--deny"))
     private static let token = Option<String>(
-        "token", "TEXT", "serve only who shows a token", read: Readers.relayToken("--token"))
+        "token", "TEXT", "serve only who shows a token (--access keeps it from the list of processes)",
+        read: Readers.relayToken("--token"))
     private static let access = Option<String>(
         "access", "FILE", "more of these rules, one a line: allow NODEID, deny NODEID, token TEXT",
         read: Readers.text("--access"))

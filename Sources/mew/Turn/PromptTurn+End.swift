@@ -72,7 +72,9 @@ extension PromptTurn {
     }
 
     private func words(_ outcome: String) -> String {
-        guard outcome == TurnResult.interrupted.rawValue else { return "the turn was \(outcome)" }
+        guard outcome == TurnResult.interrupted.rawValue else {
+            return outcome == TurnResult.failed.rawValue ? "the turn failed" : "the turn was \(outcome)"
+        }
         return "the turn was interrupted, and nothing of it runs again by itself. See how far it got with "
             + "'mew history \(shellQuoted(daemon.name)) \(session.text)'."
     }

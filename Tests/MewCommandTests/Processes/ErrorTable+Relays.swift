@@ -43,7 +43,7 @@ extension ErrorTable {
                 "cannot use {home}/config.json: \"relay_trust\" is no text. Correct it, or move it away."),
             .init(
                 "config.json that cannot be read", .badInput,
-                "cannot read {home}/config.json: {problem}. Check its permissions."),
+                "cannot read {home}/config.json: {problem}. Correct it, or move it away."),
             .init(
                 "authorities that are not there", .badInput,
                 "cannot believe relays by {file}: {problem}. Give a PEM file of certificates."),
