@@ -131,12 +131,12 @@ final class ConnectionDriver {
     private func noteEpoch(_ packets: UnsafeRawBufferPointer, from route: Route, _ core: ConnectionCore, now: Instant) {
         if core.wasSilent(now: now), epochBegan != core.lastProof {
             epochBegan = core.lastProof
-            routes.beginEpoch(of: route)
+            routes.beginEpoch(of: route, instead: core.path)
         }
         guard let id = PacketHead.shortID(packets), !usedIDs.contains(id), issued.contains(id) else { return }
         usedIDs.append(id)
-        // It may be another address that is only checked.
-        if usedIDs.count > 1, routes.outlets(of: core.path).first?.route == route { routes.beginEpoch(of: route) }
+        // By another way it may be an address that is only checked.
+        if usedIDs.count > 1 { routes.beginEpoch(of: route, instead: core.path) }
     }
 
     /// The peer itself has sent something from there: only then it may change where our packets go.

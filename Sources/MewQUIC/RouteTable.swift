@@ -57,7 +57,12 @@ struct RouteTable {
     /// Listener only: the peer is heard again after a silence, or has taken its way anew, and what comes like `route` from now on
     /// is a path of its own. For the library a peer that has moved: it forgets the window that is full of what was lost, its
     /// probe timer, which has doubled for as long as the silence was, and how long a round trip takes (RFC 9000 §9.4).
-    mutating func beginEpoch(of route: Route) {
+    ///
+    /// Where the library is not, it sees a move as it is. And it may owe an answer there: ngtcp2 1.11 sends no PATH_RESPONSE while
+    /// its window is full, and once that path is not the one it moves to, it never can, and spends a connection ID of the peer
+    /// every 3 PTO on trying.
+    mutating func beginEpoch(of route: Route, instead current: CorePath) {
+        guard presentPath(route) == current else { return }
         switch route {
         case .direct: directEpoch &+= 1
         case .carried: carriedEpoch &+= 1

@@ -109,7 +109,7 @@ struct RouteTableTests {
         let carried = Outlet(route: .carried(CarrierID(number: 1), peer: 7))
         var table = RouteTable(listeningOn: carried)
         let before = table.path(for: carried)!
-        table.beginEpoch(of: carried.route)
+        table.beginEpoch(of: carried.route, instead: before)
         let after = table.path(for: carried)!
         #expect(after != before && after != table.path(for: Outlet(route: .carried(CarrierID(number: 1), peer: 8))))
         #expect(table.outlets(of: after).isEmpty)
@@ -118,9 +118,23 @@ struct RouteTableTests {
         #expect(table.outlets(of: before) == [carried])
         let direct = Self.outlet("192.0.2.1:1")
         #expect(table.path(for: direct) == RouteTable.listenerPath(direct.route))
-        table.beginEpoch(of: direct.route)
+        table.beginEpoch(of: direct.route, instead: RouteTable.listenerPath(direct.route))
         #expect(table.path(for: direct) != RouteTable.listenerPath(direct.route))
         #expect(table.path(for: carried) == after)
+    }
+
+    @Test("what comes by a way that the connection does not use is a move as it is, and begins nothing")
+    func epochsElsewhere() {
+        let carried = Outlet(route: .carried(CarrierID(number: 1), peer: 7))
+        var table = RouteTable(listeningOn: carried)
+        let (before, direct) = (table.path(for: carried)!, Self.outlet("192.0.2.1:1"))
+        table.beginEpoch(of: direct.route, instead: before)
+        #expect(table.path(for: direct) == RouteTable.listenerPath(direct.route))
+        // The same way, before the connection has moved to the epoch that began.
+        table.beginEpoch(of: carried.route, instead: before)
+        let after = table.path(for: carried)!
+        table.beginEpoch(of: carried.route, instead: before)
+        #expect(table.path(for: carried) == after && after != before)
     }
 
     @Test("a path that leads another way keeps its name, and no other path changes")

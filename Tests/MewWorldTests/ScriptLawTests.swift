@@ -15,6 +15,12 @@ struct ScriptLawTests {
         Issue.record("seed \(seed): \(law.run(short, seed: seed).broken): \(short)")
     }
 
+    /// 682: a try that a move broke off. 935: what the law counted. 2087: a listener that spent the dialler's connection IDs.
+    @Test("scripts that broke a law once keep all of them", arguments: [682, 935, 2_087] as [UInt64])
+    func mended(seed: UInt64) {
+        #expect(ScriptLaw().run(Script.random(seed: seed), seed: seed).broken == [])
+    }
+
     /// MEW_WORLD=23: the seed's script, what its nodes report, and what breaks. Without it, whether that can be told at all.
     @Test("one seed, told in full")
     func oneSeed() {
