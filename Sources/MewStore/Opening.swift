@@ -15,7 +15,14 @@ struct Opening {
     /// Present while a daemon runs. Found at the start, it means that the last one did not end in order.
     private static let openMark = "store.open"
 
-    func open() throws(StoreError) -> Database {
+    /// A file that is open, and how it was found.
+    struct Opened {
+        let database: Database
+        /// The last daemon did not end in order.
+        let endedUncleanly: Bool
+    }
+
+    func open() throws(StoreError) -> Opened {
         if vfs == nil { try createPrivately() }
         do throws(SQLiteError) {
             return try prepare()
@@ -33,7 +40,7 @@ struct Opening {
         Glibc.close(file)
     }
 
-    private func prepare() throws(SQLiteError) -> Database {
+    private func prepare() throws(SQLiteError) -> Opened {
         let database = try Database(path: path, vfs: vfs)
         sqlite3_busy_timeout(database.handle, Self.busyMilliseconds)
         // Exclusive before the first access: no shared memory, and a second daemon is refused.
@@ -45,32 +52,33 @@ struct Opening {
         case .newer(let found): throw SQLiteError(code: Self.newerSchema, message: "\(found)", operation: "open")
         case .foreign: throw SQLiteError(code: Self.foreign, message: "not a mew database", operation: "open")
         }
-        try checkAfterUncleanEnd(database)
-        return database
+        return Opened(database: database, endedUncleanly: try checkAfterUncleanEnd(database))
     }
 
     /// Not SQLite codes; they carry our refusals through one error type. Neither counts as damage, which would be repaired.
     private static let newerSchema: Int32 = -1
     private static let foreign: Int32 = -2
 
-    private func checkAfterUncleanEnd(_ database: Database) throws(SQLiteError) {
+    /// True after an unclean end. What follows from that is written by `StoreWriter.markSuspects`.
+    private func checkAfterUncleanEnd(_ database: Database) throws(SQLiteError) -> Bool {
         let wasOpen = try database.first("SELECT 1 FROM settings WHERE name=?", [.text(Self.openMark)]) { _ in true }
-        guard wasOpen == nil else {
-            let verdict = try database.first("PRAGMA quick_check(1)") { $0.text(0) }
-            guard verdict == "ok" else {
-                throw SQLiteError(
-                    code: SQLITE_CORRUPT, message: verdict ?? "no answer", operation: "check the database")
-            }
-            return
+        guard wasOpen != nil else {
+            try database.run("INSERT INTO settings(name, value) VALUES(?, '1')", [.text(Self.openMark)])
+            return false
         }
-        try database.run("INSERT INTO settings(name, value) VALUES(?, '1')", [.text(Self.openMark)])
+        let verdict = try database.first("PRAGMA quick_check(1)") { $0.text(0) }
+        guard verdict == "ok" else {
+            throw SQLiteError(
+                code: SQLITE_CORRUPT, message: verdict ?? "no answer", operation: "check the database")
+        }
+        return true
     }
 
     static func noteCleanEnd(_ database: Database) throws(SQLiteError) {
         try database.run("DELETE FROM settings WHERE name=?", [.text(openMark)])
     }
 
-    private func openRepaired(_ damage: SQLiteError) throws(StoreError) -> Database {
+    private func openRepaired(_ damage: SQLiteError) throws(StoreError) -> Opened {
         let report = try Repair(path: path).run()
         diagnostics.record(
             Diagnostic(

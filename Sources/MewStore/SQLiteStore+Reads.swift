@@ -8,7 +8,8 @@ extension SQLiteStore {
     }
 
     package func load(_ session: SessionID, limits: LoadLimits) throws(StoreError) -> StoredSession? {
-        try ask { reader throws(SQLiteError) in try reader.load(session, limits) }
+        let isSuspect = owesMarks
+        return try ask { reader throws(SQLiteError) in try reader.load(session, limits, isSuspect: isSuspect) }
     }
 
     package func events(

@@ -31,6 +31,20 @@ package actor SQLiteStore: SessionStore {
         let database: Database
         let writer: StoreWriter
         let reader: StoreReader
+
+        /// All of `body` or nothing of it, behind what an unclean end left to be noted.
+        func transaction(_ body: () throws(SQLiteError) -> Void) throws(SQLiteError) {
+            do throws(SQLiteError) {
+                try database.transaction { () throws(SQLiteError) in
+                    try writer.markSuspects()
+                    try body()
+                }
+            } catch {
+                writer.forget()
+                throw error
+            }
+            writer.committed()
+        }
     }
 
     private struct WaitingCommit {
@@ -62,14 +76,16 @@ package actor SQLiteStore: SessionStore {
     }
 
     private func connect(vfs: String?) throws(StoreError) {
-        let database = try Opening(path: path, vfs: vfs, diagnostics: diagnostics).open()
+        let opened = try Opening(path: path, vfs: vfs, diagnostics: diagnostics).open()
         let diagnostics = diagnostics
-        let reader = StoreReader(database: database) { table in
+        let reader = StoreReader(database: opened.database) { table in
             diagnostics.record(
                 Diagnostic(
                     .error, "store", "record_damaged", "a damaged record was left out", ["table": .text(table)]))
         }
-        connection = Connection(database: database, writer: StoreWriter(database), reader: reader)
+        connection = Connection(
+            database: opened.database,
+            writer: StoreWriter(opened.database, endedUncleanly: opened.endedUncleanly), reader: reader)
         if vfs == nil { place = FilePlace(path) }
     }
 
@@ -79,7 +95,7 @@ package actor SQLiteStore: SessionStore {
         guard let connection else { return }
         self.connection = nil
         do throws(SQLiteError) {
-            try Opening.noteCleanEnd(connection.database)
+            try connection.transaction { () throws(SQLiteError) in try Opening.noteCleanEnd(connection.database) }
         } catch {
             // The next start will then check the file, which is all that the note would have saved.
             diagnostics.record(Diagnostic(.warning, "store", "close_failed", error.description))
@@ -104,7 +120,7 @@ package actor SQLiteStore: SessionStore {
         flush()
         guard let connection, state.isSaving else { return }
         do throws(SQLiteError) {
-            try connection.database.transaction { () throws(SQLiteError) in
+            try connection.transaction { () throws(SQLiteError) in
                 do throws(StoreWriteError) { try connection.writer.trimReceipts(now: now) } catch {
                     if case .sqlite(let error) = error { throw error }
                 }
@@ -129,12 +145,11 @@ package actor SQLiteStore: SessionStore {
         var results: [Result<Void, StoreError>] = []
         do throws(SQLiteError) {
             try place?.check()
-            try connection.database.transaction { () throws(SQLiteError) in
+            try connection.transaction { () throws(SQLiteError) in
                 for writes in group { results.append(try apply(writes, on: connection)) }
             }
             return results
         } catch {
-            connection.writer.forget()
             let failure = storeError(error)
             if error.isNotSaved || error.isDamage { stopSaving(because: error) }
             return group.map { _ in .failure(failure) }
@@ -226,6 +241,9 @@ package actor SQLiteStore: SessionStore {
         guard let connection else { throw .closed }
         do throws(SQLiteError) { return try question(connection.reader) } catch { throw storeError(error) }
     }
+
+    /// An unclean end is not noted in the sessions' rows yet.
+    var owesMarks: Bool { connection?.writer.owesMarks ?? false }
 
     private func storeError(_ error: SQLiteError) -> StoreError {
         Opening.storeError(error, path: path)

@@ -23,7 +23,8 @@ struct StoreReader {
         }.compactMap { $0 }
     }
 
-    func load(_ id: SessionID, _ limits: LoadLimits) throws(SQLiteError) -> StoredSession? {
+    /// - Parameter isSuspect: every session is, whatever its row says.
+    func load(_ id: SessionID, _ limits: LoadLimits, isSuspect: Bool) throws(SQLiteError) -> StoredSession? {
         let found = try database.first(
             "SELECT number, body, sum, busy, head, suspect FROM sessions WHERE id=?", [.text(id.text)]
         ) { row in
@@ -39,7 +40,7 @@ struct StoreReader {
         ) { $0.unsigned(0) }
         return StoredSession(
             row: SessionRow(id: id, body: body, isBusy: found.isBusy), events: journal.events,
-            headSequence: journal.head, lostEvents: journal.lost, isSuspect: found.isSuspect || journal.lost > 0,
+            headSequence: journal.head, lostEvents: journal.lost, isSuspect: isSuspect || found.isSuspect || journal.lost > 0,
             messages: try messages(
                 of: found.number, before: .max, limit: limits.messages, maxBytes: limits.messageBytes),
             messageCount: count ?? 0, requests: try requests(of: found.number), work: try work(of: found.number))

@@ -31,8 +31,25 @@ final class StoreWriter {
     /// Places remembered. One costs a query to look up again, so that the number only bounds memory.
     private static let maxPlaces = 4_096
 
-    init(_ database: Database) {
-        self.database = database
+    /// The last daemon did not end in order, and the rows of the sessions do not say so yet.
+    private(set) var owesMarks: Bool
+
+    /// - Parameter endedUncleanly: the last daemon did not end in order.
+    init(_ database: Database, endedUncleanly: Bool) {
+        (self.database, owesMarks) = (database, endedUncleanly)
+    }
+
+    /// To begin each transaction with: after an unclean end every session starts a new epoch at its next load, because nobody
+    /// can prove that its journal has its end.
+    ///
+    /// Not done when the file is opened: a full disk must not keep a daemon from starting.
+    func markSuspects() throws(SQLiteError) {
+        if owesMarks { try database.run("UPDATE sessions SET suspect=1 WHERE suspect=0") }
+    }
+
+    /// The transaction is on the disk.
+    func committed() {
+        owesMarks = false
     }
 
     /// The transaction is gone, and with it what was learnt in it.

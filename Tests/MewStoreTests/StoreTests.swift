@@ -181,6 +181,60 @@ struct StoreTests {
         }
     }
 
+    // MARK: - Unclean ends
+
+    private func isSuspect(_ session: SessionID, in store: SQLiteStore) async throws -> Bool {
+        try #require(try await store.load(session, limits: Fixture.everything)).isSuspect
+    }
+
+    /// A store with two sessions whose machine lost its power.
+    private func withPowerCut(_ label: String, _ body: (Fixture) async throws -> Void) async throws {
+        let fixture = try Fixture(label)
+        defer { fixture.end() }
+        let store = try await fixture.open()
+        try await store.commit([Fixture.row(Fixture.session), Fixture.row(Fixture.other), Fixture.event(1)])
+        fixture.disk.crash(seed: 1)
+        await store.close()
+        try await body(fixture)
+    }
+
+    @Test("after an unclean end every session is suspect until it is written again; a clean end marks none")
+    func uncleanEnd() async throws {
+        try await withPowerCut("unclean") { fixture in
+            let second = try await fixture.open()
+            #expect(try await isSuspect(Fixture.session, in: second))
+            try await second.commit([Fixture.row(Fixture.session)])
+            #expect(try await !isSuspect(Fixture.session, in: second))
+            await second.close()
+            let third = try await fixture.open()
+            #expect(try await !isSuspect(Fixture.session, in: third))
+            #expect(try await isSuspect(Fixture.other, in: third), "nobody has loaded it since")
+            try await third.commit([Fixture.row(Fixture.other)])
+            await third.close()
+            let fourth = try await fixture.open()
+            #expect(try await !isSuspect(Fixture.other, in: fourth))
+            await fourth.close()
+        }
+    }
+
+    @Test("a full disk keeps nobody from opening and reading after an unclean end, and the mark is written when it can be")
+    func uncleanEndOnFullDisk() async throws {
+        try await withPowerCut("unclean-full") { fixture in
+            fixture.disk.limitRoom(to: 0)
+            let second = try await fixture.open()
+            #expect(try await isSuspect(Fixture.session, in: second))
+            await #expect(throws: StoreError.self) { try await second.commit([Fixture.row(Fixture.session)]) }
+            #expect(try await isSuspect(Fixture.session, in: second))
+            let full = await second.saving()
+            fixture.disk.limitRoom(to: nil)
+            #expect(await second.savingChanged(from: full).isSaving)
+            try await second.commit([Fixture.row(Fixture.session)])
+            #expect(try await !isSuspect(Fixture.session, in: second))
+            #expect(try await isSuspect(Fixture.other, in: second))
+            await second.close()
+        }
+    }
+
     @Test("whoever waits for a change of the saving state can be cancelled")
     func cancelledObserver() async throws {
         try await with("observer") { store, fixture in
