@@ -95,7 +95,10 @@ struct Repair {
     private func read(_ sql: String, from source: Database) -> (rows: [[SQLValue]], isComplete: Bool) {
         var rows: [[SQLValue]] = []
         do throws(SQLiteError) {
-            try source.each(sql) { row in rows.append(row.values) }
+            try source.each(sql) { row in
+                rows.append(row.values)
+                return .more
+            }
             return (rows, true)
         } catch {
             // What comes after the damage is reached from the other end.

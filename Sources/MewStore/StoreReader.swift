@@ -39,41 +39,52 @@ struct StoreReader {
             "SELECT coalesce(max(position)+1, 0) FROM messages WHERE session=?", [.integer(found.number)]
         ) { $0.unsigned(0) }
         return StoredSession(
-            row: SessionRow(id: id, body: body, isBusy: found.isBusy), events: journal.events,
-            headSequence: journal.head, lostEvents: journal.lost, isSuspect: isSuspect || found.isSuspect || journal.lost > 0,
+            row: SessionRow(id: id, body: body, isBusy: found.isBusy), events: journal.events.reversed(),
+            headSequence: journal.head, lostEvents: journal.lost,
+            isSuspect: isSuspect || found.isSuspect || journal.lost > 0,
             messages: try messages(
                 of: found.number, before: .max, limit: limits.messages, maxBytes: limits.messageBytes),
             messageCount: count ?? 0, requests: try requests(of: found.number), work: try work(of: found.number))
     }
 
     private struct Journal {
+        /// Newest first.
         var events: [EventRow] = []
-        var head = SequenceNumber.zero
+        let head: SequenceNumber
         var lost: UInt64 = 0
+        var bytes = 0
+
+        /// The number of the event that comes next on the way back.
+        var expected: UInt64 { head.rawValue - UInt64(events.count) }
     }
 
     /// The newest events without a gap. What is missing between them and the head counts as lost.
+    ///
+    /// What is beyond the limits is not read: one event may have megabytes.
     private func journal(of number: Int64, head: SequenceNumber, _ limits: LoadLimits) throws(SQLiteError) -> Journal {
-        let rows = try database.rows(
+        let newest = try database.first("SELECT max(seq) FROM events WHERE session=?", [.integer(number)]) {
+            $0.sequence(0)
+        }
+        var journal = Journal(head: max(head, newest ?? .zero))
+        if newest == .zero { journal.lost = head.rawValue }
+        try database.each(
             "SELECT seq, body, sum FROM events WHERE session=? ORDER BY seq DESC LIMIT ?",
             [.integer(number), .integer(Int64(limits.events))]
-        ) { row in (sequence: row.sequence(0), body: body(row, 1, "events")) }
-        var journal = Journal()
-        journal.head = max(head, rows.first?.sequence ?? .zero)
-        var expected = journal.head.rawValue
-        var bytes = 0
-        for row in rows {
-            guard row.sequence.rawValue == expected, let body = row.body else {
-                journal.lost += expected - row.sequence.rawValue + (row.body == nil ? 1 : 0)
-                break
+        ) { row in
+            let sequence = row.sequence(0)
+            guard sequence.rawValue == journal.expected else {
+                journal.lost = journal.expected - sequence.rawValue
+                return .enough
             }
-            bytes += body.count
-            guard bytes <= limits.eventBytes else { break }
-            journal.events.append(EventRow(sequence: row.sequence, body: body))
-            expected -= 1
+            guard let body = body(row, 1, "events") else {
+                journal.lost = 1
+                return .enough
+            }
+            journal.bytes += body.count
+            guard journal.bytes <= limits.eventBytes else { return .enough }
+            journal.events.append(EventRow(sequence: sequence, body: body))
+            return .more
         }
-        if rows.isEmpty { journal.lost = journal.head.rawValue }
-        journal.events.reverse()
         return journal
     }
 
@@ -124,19 +135,21 @@ struct StoreReader {
     private func messages(
         of number: Int64, before position: UInt64, limit: Int, maxBytes: Int
     ) throws(SQLiteError) -> [MessageRow] {
+        var rows: [MessageRow] = []
         var bytes = 0
-        let rows = try database.rows(
+        try database.each(
             """
             SELECT position, seq, body, sum FROM messages WHERE session=? AND position<?
             ORDER BY position DESC LIMIT ?
             """, [.integer(number), .integer(Int64(clamping: position)), .integer(Int64(limit))]
-        ) { row -> MessageRow? in
-            guard let body = body(row, 2, "messages") else { return nil }
+        ) { row in
+            guard let body = body(row, 2, "messages") else { return .more }
             bytes += body.count
-            return bytes <= maxBytes || bytes == body.count
-                ? MessageRow(position: row.unsigned(0), sequence: row.sequence(1), body: body) : nil
+            guard bytes <= maxBytes || rows.isEmpty else { return .enough }
+            rows.append(MessageRow(position: row.unsigned(0), sequence: row.sequence(1), body: body))
+            return .more
         }
-        return rows.compactMap { $0 }.reversed()
+        return rows.reversed()
     }
 
     private func number(of session: SessionID) throws(SQLiteError) -> Int64? {

@@ -80,6 +80,29 @@ struct StoreTests {
         }
     }
 
+    @Test("a load and a page read little more than they keep, however large what stands behind it is")
+    func boundedReads() async throws {
+        let fixture = try Fixture("bounded")
+        defer { fixture.end() }
+        let filler = try await fixture.open()
+        let large = String(repeating: "x", count: 100_000)
+        try await filler.commit([Fixture.row(Fixture.session)])
+        for number in 1...40 as ClosedRange<UInt64> {
+            try await filler.commit([Fixture.event(number, body: large), Fixture.message(number - 1, large)])
+        }
+        await filler.close()
+        let store = try await fixture.open()
+        let before = fixture.disk.bytesRead
+        let limits = LoadLimits(events: 2_000, eventBytes: 150_000, messages: 200, messageBytes: 150_000)
+        let stored = try #require(try await store.load(Fixture.session, limits: limits))
+        #expect(stored.events.count == 1 && stored.messages.count == 1 && stored.messageCount == 40)
+        let page = try await store.messages(of: Fixture.session, before: 30, limit: 24, maxBytes: 150_000)
+        #expect(page.map(\.position) == [29])
+        // Three times what is kept and the one that does not fit, with the pages that lead there; all of it is eight megabytes.
+        #expect(fixture.disk.bytesRead - before < 1_500_000)
+        await store.close()
+    }
+
     @Test("deleting a session takes everything of it but its receipts")
     func deletion() async throws {
         try await with("deletion") { store, _ in
@@ -217,7 +240,7 @@ struct StoreTests {
         }
     }
 
-    @Test("a full disk keeps nobody from opening and reading after an unclean end, and the mark is written when it can be")
+    @Test("a full disk keeps nobody from reading after an unclean end, and the mark is written when it can be")
     func uncleanEndOnFullDisk() async throws {
         try await withPowerCut("unclean-full") { fixture in
             fixture.disk.limitRoom(to: 0)

@@ -188,6 +188,7 @@ private final class OpenFile {
         disk.state.withLock { state in
             guard state.life == life, let file = state.files[path] else { return SQLITE_IOERR }
             let count = max(0, min(target.count, file.bytes.count - offset))
+            state.bytesRead += count
             file.bytes.withUnsafeBytes { target.copyBytes(from: $0.dropFirst(offset).prefix(count)) }
             guard count < target.count else { return SQLITE_OK }
             // SQLite requires the rest to be zeros.

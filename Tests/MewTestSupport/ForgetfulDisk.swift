@@ -17,6 +17,7 @@ package final class ForgetfulDisk: Sendable {
         /// Bytes that may still be written; nil is no limit.
         var room: Int?
         var syncs = 0
+        var bytesRead = 0
         var temporaries = 0
     }
 
@@ -51,6 +52,9 @@ package final class ForgetfulDisk: Sendable {
 
     /// How often something was made durable so far.
     package var syncs: Int { state.withLock { $0.syncs } }
+
+    /// How much was read so far.
+    package var bytesRead: Int { state.withLock { $0.bytesRead } }
 
     /// From now on only `bytes` more fit; nil lifts the limit.
     package func limitRoom(to bytes: Int?) {
