@@ -3,7 +3,7 @@ package import MewSession
 package import MewWire
 
 extension SQLiteStore {
-    package func sessions() throws(StoreError) -> [SessionRow] {
+    package func sessions() throws(StoreError) -> [SessionLine] {
         try ask { reader throws(SQLiteError) in try reader.sessions() }
     }
 

@@ -16,10 +16,14 @@ struct StoreReader {
 
     // MARK: - Sessions
 
-    func sessions() throws(SQLiteError) -> [SessionRow] {
-        try database.rows("SELECT id, body, sum, busy FROM sessions ORDER BY number") { row -> SessionRow? in
-            guard let id = SessionID(row.text(0)), let body = body(row, 1, "sessions") else { return nil }
-            return SessionRow(id: id, body: body, isBusy: row.flag(3))
+    func sessions() throws(SQLiteError) -> [SessionLine] {
+        try database.rows(
+            "SELECT id, body, sum, busy, \(StoreWriter.headColumn) FROM sessions ORDER BY number"
+        ) { row -> SessionLine? in
+            guard let id = SessionID(row.text(0)) else { return nil }
+            let body = body(row, 1, "sessions")
+            return SessionLine(
+                id: id, row: body.map { SessionRow(id: id, body: $0, isBusy: row.flag(3)) }, head: row.sequence(4))
         }.compactMap { $0 }
     }
 

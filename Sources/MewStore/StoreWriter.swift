@@ -101,12 +101,12 @@ final class StoreWriter {
         return found
     }
 
+    /// Of a row of `sessions`: the column `head` alone is as old as the row's last change.
+    static let headColumn = "max(head, coalesce((SELECT max(seq) FROM events WHERE session=number), 0))"
+
     private static func readPlace(of id: SessionID, in database: Database) throws(SQLiteError) -> Place? {
         try database.first(
-            """
-            SELECT number, max(head, coalesce((SELECT max(seq) FROM events WHERE session=number), 0))
-            FROM sessions WHERE id=?
-            """, [.text(id.text)]
+            "SELECT number, \(headColumn) FROM sessions WHERE id=?", [.text(id.text)]
         ) { Place(number: $0.integer(0), head: $0.sequence(1)) }
     }
 

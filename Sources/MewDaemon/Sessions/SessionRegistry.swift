@@ -61,8 +61,8 @@ package actor SessionRegistry: SessionService {
         for name in try await environment.store.settings(under: Self.pinnedPrefix).keys {
             pinnedProjects.insert(String(name.text.dropFirst(Self.pinnedPrefix.text.count)))
         }
-        let rows = try await environment.store.sessions()
-        for row in rows { note(row) }
+        let lines = try await environment.store.sessions()
+        for line in lines { note(line) }
         let loop = environment.loop
         directory.whenLagging { [weak self] client in
             guard let registry = self else { return }
@@ -74,7 +74,7 @@ package actor SessionRegistry: SessionService {
         isOpen = true
         await prune()
         let crashed = Set(try await environment.store.processes().map(\.session))
-        for row in rows where row.isBusy || crashed.contains(row.id) { await recover(row.id) }
+        for line in lines where line.row?.isBusy == true || crashed.contains(line.id) { await recover(line.id) }
     }
 
     /// The open requests of the session that a client hears.
@@ -86,15 +86,16 @@ package actor SessionRegistry: SessionService {
                 pendingQuestions: line.pendingQuestions))
     }
 
-    private func note(_ row: SessionRow) {
-        guard let record = SessionRecord(in: row) else {
+    private func note(_ line: SessionLine) {
+        guard let record = line.row.flatMap({ SessionRecord(in: $0) }) else {
             environment.diagnostics.record(
                 Diagnostic(
                     .error, "session", "unreadable", "a session's record cannot be read; it is left out",
-                    ["session_id": .text(row.id.text)]))
+                    ["session_id": .text(line.id.text)]))
             return
         }
-        listings[row.id] = record.info(row.id, state: .idle)
+        listings[line.id] = record.info(line.id, state: .idle)
+        listings[line.id]?.headSequence = line.head
     }
 
     /// Loading settles what the crash left.

@@ -16,7 +16,7 @@ public protocol SessionStore: Sendable {
     // MARK: Sessions
 
     /// Every session, without journal and messages.
-    func sessions() async throws(StoreError) -> [SessionRow]
+    func sessions() async throws(StoreError) -> [SessionLine]
 
     /// One session with what is needed to go on with it; nil when there is none of that name.
     ///

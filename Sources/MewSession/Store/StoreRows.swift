@@ -16,6 +16,21 @@ public struct SessionRow: Hashable, Sendable {
     }
 }
 
+/// One session among all that are stored.
+public struct SessionLine: Hashable, Sendable {
+    public let id: SessionID
+    /// Nil when it is damaged.
+    public let row: SessionRow?
+    /// The highest sequence number that was ever stored; 0 when there is none.
+    public let head: SequenceNumber
+
+    public init(id: SessionID, row: SessionRow?, head: SequenceNumber) {
+        self.id = id
+        self.row = row
+        self.head = head
+    }
+}
+
 /// One journalled event.
 public struct EventRow: Hashable, Sendable {
     public let sequence: SequenceNumber

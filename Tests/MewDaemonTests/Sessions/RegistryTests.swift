@@ -422,6 +422,23 @@ struct RegistryTests {
         }
     }
 
+    @Test("after a restart a list says how far each session is, though nobody has loaded it")
+    func listAfterRestart() throws {
+        try SessionsBench.with("restarted-list", agent: ScriptedAgent([[.emit(.notice("one"))]])) { bench in
+            let (control, channel, _) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            try control.send(.listSessions)
+            let before = try #require(try control.take().sessionList?.first)
+            bench.kill(seed: 3)
+            try bench.restart()
+            let after = try bench.client(.control)
+            try after.send(.listSessions)
+            let line = try #require(try after.take().sessionList?.first)
+            #expect(line.state == .idle && line.headSequence == before.headSequence)
+            #expect(try #require(line.headSequence) > .first)
+        }
+    }
+
     @Test("an answer that came too late hears who won each time it is repeated, also after a restart")
     func repeatedVerdict() throws {
         let agent = ScriptedAgent([[.permission(permission), .hang]])

@@ -15,7 +15,7 @@ struct SlowStore: SessionStore {
         try await store.commit(writes)
     }
 
-    func sessions() async throws(StoreError) -> [SessionRow] { try await store.sessions() }
+    func sessions() async throws(StoreError) -> [SessionLine] { try await store.sessions() }
 
     func load(_ session: SessionID, limits: LoadLimits) async throws(StoreError) -> StoredSession? {
         try await store.load(session, limits: limits)
