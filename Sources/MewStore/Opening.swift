@@ -110,7 +110,9 @@ struct Opening {
             return .newerSchema(found: Int(error.message) ?? 0, known: Schema.version)
         }
         if error.code == foreign { return .damaged("\(path) belongs to another program") }
-        if error.isNotSaved { return .notSaved(reason: error.message) }
+        if error.isNotSaved {
+            return error.mayBeFound ? .inDoubt(reason: error.message) : .notSaved(reason: error.message)
+        }
         if error.isLocked { return .locked }
         if error.isReadOnly { return .readOnly(path: path) }
         if error.isDamage { return .damaged(error.message) }

@@ -23,7 +23,8 @@ package actor SQLiteStore: SessionStore {
 
     /// Commits for the end of this turn, in the order in which they came.
     private var waiting: [WaitingCommit] = []
-    private(set) var state = SavingState.saving
+    /// What commits are refused with until the disk takes writes again; nil while it does.
+    private var refusal: StoreError?
     private var observers: [UInt64: CheckedContinuation<Void, Never>] = [:]
     private var observerNumber: UInt64 = 0
 
@@ -118,7 +119,7 @@ package actor SQLiteStore: SessionStore {
     /// Removes what is kept for a limited time only. Call it now and then; skipping it costs disk space and nothing else.
     package func prune(now: WallTime) throws(StoreError) {
         flush()
-        guard let connection, state.isSaving else { return }
+        guard let connection, refusal == nil else { return }
         do throws(SQLiteError) {
             try connection.transaction { () throws(SQLiteError) in
                 do throws(StoreWriteError) { try connection.writer.trimReceipts(now: now) } catch {
@@ -141,7 +142,7 @@ package actor SQLiteStore: SessionStore {
     /// One result per commit. They stand or fall together with the disk, and each alone with its own contradictions.
     private func write(_ group: [[StoreWrite]]) -> [Result<Void, StoreError>] {
         guard let connection else { return group.map { _ in .failure(.closed) } }
-        guard state.isSaving else { return group.map { _ in .failure(.notSaved(reason: state.reason ?? "")) } }
+        if let refusal { return group.map { _ in .failure(refusal) } }
         var results: [Result<Void, StoreError>] = []
         do throws(SQLiteError) {
             try place?.check()
@@ -150,10 +151,24 @@ package actor SQLiteStore: SessionStore {
             }
             return results
         } catch {
-            let failure = storeError(error)
-            if error.isNotSaved || error.isDamage { stopSaving(because: error) }
+            let failure = settle(error, on: connection)
+            switch failure {
+            case .notSaved, .inDoubt: stopSaving(failure, because: error)
+            // Nothing more is taken into a damaged file.
+            case .damaged: stopSaving(.notSaved(reason: error.message), because: error)
+            case .newerSchema, .locked, .readOnly, .contradiction, .closed: break
+            }
             return group.map { _ in .failure(failure) }
         }
+    }
+
+    /// What a failed transaction is answered with. Where a crash might bring it back, another one is tried at once: it stands in
+    /// the log where the failed one stood, so that no start finds that any more.
+    private func settle(_ error: SQLiteError, on connection: Connection) -> StoreError {
+        let failure = storeError(error)
+        guard case .inDoubt(let reason) = failure else { return failure }
+        do throws(SQLiteError) { try Opening.tryToWrite(connection.database) } catch { return failure }
+        return .notSaved(reason: reason)
     }
 
     private func apply(
@@ -182,6 +197,13 @@ package actor SQLiteStore: SessionStore {
 
     package func saving() -> SavingState { state }
 
+    private var state: SavingState {
+        switch refusal {
+        case .notSaved(let reason), .inDoubt(let reason): SavingState(isSaving: false, reason: reason)
+        case .newerSchema, .locked, .readOnly, .damaged, .contradiction, .closed, nil: .saving
+        }
+    }
+
     package func savingChanged(from known: SavingState) async -> SavingState {
         let number = observerNumber
         observerNumber += 1
@@ -199,9 +221,8 @@ package actor SQLiteStore: SessionStore {
         return state
     }
 
-    private func stopSaving(because error: SQLiteError) {
-        guard state.isSaving else { return }
-        state = SavingState(isSaving: false, reason: error.message)
+    private func stopSaving(_ refusal: StoreError, because error: SQLiteError) {
+        self.refusal = refusal
         diagnostics.record(Diagnostic(.error, "store", "not_saving", error.description))
         wakeObservers()
         armProbe()
@@ -214,11 +235,11 @@ package actor SQLiteStore: SessionStore {
     }
 
     private func probe() {
-        guard let connection, !state.isSaving else { return }
+        guard let connection, refusal != nil else { return }
         do throws(SQLiteError) {
             try place?.check()
             try Opening.tryToWrite(connection.database)
-            state = .saving
+            refusal = nil
             diagnostics.record(Diagnostic(.info, "store", "saving_again", "the disk takes writes again"))
             wakeObservers()
         } catch {

@@ -18,6 +18,8 @@ package final class ForgetfulDisk: Sendable {
         var room: Int?
         var syncs = 0
         var bytesRead = 0
+        /// Syncs that are still to fail.
+        var failingSyncs = 0
         var temporaries = 0
     }
 
@@ -61,12 +63,17 @@ package final class ForgetfulDisk: Sendable {
         state.withLock { $0.room = bytes }
     }
 
+    /// The next `count` syncs fail. What they were to make durable stays written, and a crash keeps any part of it.
+    package func failSyncs(_ count: Int) {
+        state.withLock { $0.failingSyncs = count }
+    }
+
     /// Loses power: keeps what was synced and, of what was not, a part that `seed` chooses; some writes arrive torn.
     package func crash(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         state.withLock { state in
             state.life += 1
-            state.room = nil
+            (state.room, state.failingSyncs) = (nil, 0)
             // In a fixed order, so that one seed gives one outcome.
             for name in state.files.keys.sorted() {
                 guard let file = state.files[name] else { continue }

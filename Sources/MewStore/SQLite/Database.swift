@@ -76,10 +76,20 @@ final class Database {
         try run("BEGIN IMMEDIATE")
         do throws(SQLiteError) {
             try body()
-            try run("COMMIT")
+            try commit()
         } catch {
             // A full disk may have rolled back already; then there is nothing left to undo.
             if sqlite3_get_autocommit(handle) == 0 { try? run("ROLLBACK") }
+            throw error
+        }
+    }
+
+    private func commit() throws(SQLiteError) {
+        do throws(SQLiteError) {
+            try run("COMMIT")
+        } catch {
+            var error = error
+            error.isOfCommit = true
             throw error
         }
     }

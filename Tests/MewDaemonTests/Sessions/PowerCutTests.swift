@@ -82,6 +82,38 @@ struct PowerCutTests {
         }
     }
 
+    @Test("a sync that fails leaves open whether a prompt was taken, until the disk takes writes; then it runs once")
+    func failedSync() throws {
+        let agent = ScriptedAgent([])
+        try SessionsBench.with("failed-sync", agent: agent) { bench in
+            var client = Client(seed: 1)
+            try client.open(bench)
+            let channel = try #require(client.channel)
+            // The commit, and the attempt to overwrite it.
+            bench.disk.failSyncs(2)
+            let prompt = ClientMessage.prompt(.init(text: "go"))
+            let operation = try channel.send(prompt)
+            #expect(try channel.take().errors.map(\.code) == [.internal])
+            try channel.send(prompt, operation: operation)
+            #expect(try channel.take().errors.map(\.code) == [.internal])
+            try bench.world.run(for: .seconds(3))
+            try channel.send(prompt, operation: operation)
+            #expect(try channel.take().receipts.map(\.state) == [.stored, .started, .done])
+            #expect(agent.deeds.count == 2)
+        }
+    }
+
+    @Test("a sync that fails once is told as not saved, because what it was to keep is overwritten at once")
+    func overwrittenAtOnce() throws {
+        try SessionsBench.with("overwritten", agent: ScriptedAgent([])) { bench in
+            var client = Client(seed: 1)
+            try client.open(bench)
+            bench.disk.failSyncs(1)
+            try client.channel?.send(.prompt(.init(text: "go")))
+            #expect(try client.channel?.take().errors.map(\.code) == [.notSaved])
+        }
+    }
+
     /// A client that keeps its operations until it knows what became of them.
     private struct Client {
         let seed: UInt64
