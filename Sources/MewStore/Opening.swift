@@ -2,6 +2,7 @@ internal import CSQLite
 internal import Glibc
 import MewBase
 import MewSession
+import MewWire
 
 /// Opens a database file: permissions, settings of the connection, format, check and repair.
 struct Opening {
@@ -63,7 +64,10 @@ struct Opening {
     private func checkAfterUncleanEnd(_ database: Database) throws(SQLiteError) -> Bool {
         let wasOpen = try database.first("SELECT 1 FROM settings WHERE name=?", [.text(Self.openMark)]) { _ in true }
         guard wasOpen != nil else {
-            try database.run("INSERT INTO settings(name, value) VALUES(?, '1')", [.text(Self.openMark)])
+            try database.transaction { () throws(SQLiteError) in
+                try Self.noteOpen(database)
+                try database.run("DELETE FROM settings WHERE name=?", [.text(SettingName.losses.text)])
+            }
             return false
         }
         let verdict = try database.first("PRAGMA quick_check(1)") { $0.text(0) }
@@ -72,6 +76,10 @@ struct Opening {
                 code: SQLITE_CORRUPT, message: verdict ?? "no answer", operation: "check the database")
         }
         return true
+    }
+
+    static func noteOpen(_ database: Database) throws(SQLiteError) {
+        try database.run("INSERT OR REPLACE INTO settings(name, value) VALUES(?, '1')", [.text(openMark)])
     }
 
     static func noteCleanEnd(_ database: Database) throws(SQLiteError) {
@@ -85,8 +93,9 @@ struct Opening {
                 .error, "store", "repaired", "the database was damaged; what could be read was kept",
                 [
                     "damage": .text(damage.message), "kept": .integer(Int64(report.keptRows)),
-                    "old_file": .text(report.setAside),
+                    "old_file": .text(report.setAside), "sessions_damaged": .integer(Int64(report.losses.count)),
                 ]))
+        for loss in report.losses { diagnostics.record(Diagnostic(loss)) }
         do throws(SQLiteError) { return try prepare() } catch { throw Self.storeError(error, path: path) }
     }
 
@@ -118,4 +127,21 @@ struct Opening {
         if error.isDamage { return .damaged(error.message) }
         return .contradiction(error.description)
     }
+}
+
+extension Diagnostic {
+    fileprivate init(_ loss: SessionLoss) {
+        self.init(
+            .error, "store", "session_damaged",
+            loss.isReadable ? "part of a session was lost" : "a session's record was lost; it can only be deleted",
+            [
+                "session_id": .text(loss.session.text), "messages": .integer(Int64(clamping: loss.messages)),
+                "events": .integer(Int64(clamping: loss.events)), "requests": .integer(Int64(clamping: loss.requests)),
+            ])
+    }
+}
+
+extension SettingName {
+    /// The first event that a session's journal still has, after damage; without it there is the first that trimming left.
+    static func journalStart(of session: SessionID) -> SettingName { SettingName("journal.from:\(session.text)") }
 }

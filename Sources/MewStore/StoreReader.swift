@@ -38,7 +38,7 @@ struct StoreReader {
             )
         }
         guard let found, let body = found.body else { return nil }
-        let journal = try journal(of: found.number, head: found.head, limits)
+        let journal = try journal(of: id, found.number, head: found.head, limits)
         let count = try database.first(
             "SELECT coalesce(max(position)+1, 0) FROM messages WHERE session=?", [.integer(found.number)]
         ) { $0.unsigned(0) }
@@ -65,12 +65,14 @@ struct StoreReader {
     /// The newest events without a gap. What is missing between them and the head counts as lost.
     ///
     /// What is beyond the limits is not read: one event may have megabytes.
-    private func journal(of number: Int64, head: SequenceNumber, _ limits: LoadLimits) throws(SQLiteError) -> Journal {
+    private func journal(
+        of id: SessionID, _ number: Int64, head: SequenceNumber, _ limits: LoadLimits
+    ) throws(SQLiteError) -> Journal {
         let newest = try database.first("SELECT max(seq) FROM events WHERE session=?", [.integer(number)]) {
             $0.sequence(0)
         }
         var journal = Journal(head: max(head, newest ?? .zero))
-        if newest == .zero { journal.lost = head.rawValue }
+        if newest == .zero { journal.lost = head.rawValue - min(head.rawValue, try dropped(of: id)) }
         try database.each(
             "SELECT seq, body, sum FROM events WHERE session=? ORDER BY seq DESC LIMIT ?",
             [.integer(number), .integer(Int64(limits.events))]
@@ -90,6 +92,12 @@ struct StoreReader {
             return .more
         }
         return journal
+    }
+
+    /// Up to where the journal was given up.
+    private func dropped(of id: SessionID) throws(SQLiteError) -> UInt64 {
+        let start = try setting(.journalStart(of: id)).flatMap { UInt64($0) } ?? 1
+        return max(start, 1) - 1
     }
 
     private func requests(of number: Int64) throws(SQLiteError) -> [RequestRow] {

@@ -280,7 +280,7 @@ struct StoreTests {
 }
 
 /// Notes the names of what was told.
-private final class Log: DiagnosticSink {
+final class Log: DiagnosticSink {
     private let state = Mutex<[String]>([])
     var names: [String] { state.withLock { $0 } }
 
@@ -381,6 +381,31 @@ struct DatabaseFileTests {
             #expect(stored.messages.map(\.position) == [1] && stored.messageCount == 2)
             let healthy = try #require(try await again.load(Fixture.other, limits: Fixture.everything))
             #expect(!healthy.isSuspect && healthy.events.count == 1)
+            await again.close()
+        }
+    }
+
+    @Test("damaged events are given up once: the next load finds the journal whole, and its numbers go on")
+    func givenUp() async throws {
+        try await withDirectory { directory, loop in
+            let store = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            try await store.commit([Fixture.row(Fixture.session)] + (1...9).map { Fixture.event($0) })
+            await store.close()
+            execute("UPDATE events SET body=x'00' WHERE seq=5", directory("mew.db"))
+            let again = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            func load() async throws -> StoredSession {
+                try #require(try await again.load(Fixture.session, limits: Fixture.everything))
+            }
+            #expect(try await load().lostEvents == 1)
+            for (last, kept) in [(5, [6, 7, 8, 9]), (9, [])] as [(UInt64, [UInt64])] {
+                let drop = StoreWrite.dropEvents(Fixture.session, upTo: SequenceNumber(last))
+                try await again.commit([Fixture.row(Fixture.session), drop])
+                let stored = try await load()
+                #expect(stored.events.map(\.sequence.rawValue) == kept)
+                #expect(stored.lostEvents == 0 && !stored.isSuspect && stored.headSequence == SequenceNumber(9))
+            }
+            try await again.commit([Fixture.event(10)])
+            #expect(try await load().events.map(\.sequence.rawValue) == [10])
             await again.close()
         }
     }

@@ -12,6 +12,8 @@ struct SessionFailure: Error {
     let sentence: String
 
     static let unknown = SessionFailure(code: .unknownSession, sentence: "session not found")
+    static let unreadable = SessionFailure(
+        code: .internal, sentence: "failed to resume session: its record is damaged; it can only be deleted")
     static let shuttingDown = SessionFailure(code: .daemonRestarting, sentence: "the daemon is shutting down")
 }
 
@@ -72,7 +74,9 @@ extension SessionRegistry {
     private func read(_ id: SessionID) async -> LoadOutcome {
         let limits = SessionCore.loadLimits
         do {
-            guard let stored = try await environment.store.load(id, limits: limits) else { return .failure(.unknown) }
+            guard let stored = try await environment.store.load(id, limits: limits) else {
+                return .failure(listings[id] == nil ? .unknown : .unreadable)
+            }
             var younger: [EventRow] = []
             if let after = try SessionCore.missingEvents(in: stored) {
                 younger = try await environment.store.events(of: id, after: after, limit: Self.maxCatchUpEvents)
@@ -86,8 +90,7 @@ extension SessionRegistry {
         } catch let error as StoreError {
             return .failure(SessionFailure(code: .internal, sentence: "failed to resume session: \(error)"))
         } catch {
-            return .failure(
-                SessionFailure(code: .internal, sentence: "failed to resume session: its record cannot be read"))
+            return .failure(.unreadable)
         }
     }
 

@@ -90,8 +90,9 @@ package actor SessionRegistry: SessionService {
         guard let record = line.row.flatMap({ SessionRecord(in: $0) }) else {
             environment.diagnostics.record(
                 Diagnostic(
-                    .error, "session", "unreadable", "a session's record cannot be read; it is left out",
+                    .error, "session", "unreadable", "a session's record cannot be read; it can only be deleted",
                     ["session_id": .text(line.id.text)]))
+            listings[line.id] = .unreadable(line)
             return
         }
         listings[line.id] = record.info(line.id, state: .idle)
@@ -230,5 +231,15 @@ package actor SessionRegistry: SessionService {
         } catch {
             environment.diagnostics.record(Diagnostic(.warning, "session", "prune_failed", error.description))
         }
+    }
+}
+
+extension SessionInfo {
+    /// The line of a session whose record is damaged.
+    fileprivate static func unreadable(_ line: SessionLine) -> SessionInfo {
+        SessionInfo(
+            sessionID: line.id, state: .idle,
+            createdAt: WallTime(milliseconds: Int64(clamping: line.id.ulid?.milliseconds ?? 0)),
+            title: "(damaged: it cannot be read, only deleted)", headSequence: line.head)
     }
 }

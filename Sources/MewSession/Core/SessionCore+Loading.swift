@@ -45,6 +45,10 @@ extension SessionCore {
         journal = Journal(
             epoch: record.epoch, head: stored.headSequence, tail: stored.isSuspect ? [] : stored.events)
         lostEvents = stored.lostEvents
+        if stored.lostEvents > 0 {
+            let intact = stored.events.first?.sequence ?? stored.headSequence.next
+            damagedUpTo = SequenceNumber(intact.rawValue - 1)
+        }
         transcript = Transcript(
             session: stored.row.id.ulid ?? ULID(high: 0, low: 0), rows: stored.messages, count: stored.messageCount,
             streamingPart: record.streamingPart, model: record.model)

@@ -422,6 +422,27 @@ struct RegistryTests {
         }
     }
 
+    @Test("a session whose record is damaged is listed as such and can be deleted, and nothing else")
+    func unreadable() throws {
+        try SessionsBench.with("unreadable", agent: ScriptedAgent([])) { bench in
+            let (_, _, id) = try open(bench)
+            let store = bench.store
+            try bench.run { try await store.commit([.putSession(SessionRow(id: id, body: [1], isBusy: true))]) }
+            bench.kill(seed: 3)
+            try bench.restart()
+            let control = try bench.client(.control)
+            try control.send(.listSessions)
+            let line = try #require(try control.take().sessionList?.first)
+            #expect(line.sessionID == id && line.title?.contains("damaged") == true)
+            let channel = try bench.client(.session)
+            try channel.send(.attachSession(.init(sessionID: id)))
+            #expect(try channel.take().errors.map(\.message) == [SessionFailure.unreadable.sentence])
+            try control.send(.deleteSession(.init(sessionID: id)))
+            let frames = try control.take()
+            #expect(frames.receipts.map(\.state) == [.done] && frames.sessionList == [])
+        }
+    }
+
     @Test("after a restart a list says how far each session is, though nobody has loaded it")
     func listAfterRestart() throws {
         try SessionsBench.with("restarted-list", agent: ScriptedAgent([[.emit(.notice("one"))]])) { bench in
