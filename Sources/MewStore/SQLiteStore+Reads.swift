@@ -30,6 +30,10 @@ extension SQLiteStore {
         try ask { reader throws(SQLiteError) in try reader.receipt(operation, of: device) }
     }
 
+    package func receipts(of session: SessionID) throws(StoreError) -> [ReceiptRow] {
+        try ask { reader throws(SQLiteError) in try reader.receipts(of: session) }
+    }
+
     package func operationBounds(of device: NodeID) throws(StoreError) -> OperationBounds {
         try ask { reader throws(SQLiteError) in try reader.operationBounds(of: device) }
     }

@@ -38,6 +38,7 @@ struct StoreReader {
             )
         }
         guard let found, let body = found.body else { return nil }
+        let work = try work(of: found.number)
         let journal = try journal(of: id, found.number, head: found.head, limits)
         let count = try database.first(
             "SELECT coalesce(max(position)+1, 0) FROM messages WHERE session=?", [.integer(found.number)]
@@ -48,7 +49,7 @@ struct StoreReader {
             isSuspect: isSuspect || found.isSuspect || journal.lost > 0,
             messages: try messages(
                 of: found.number, before: .max, limit: limits.messages, maxBytes: limits.messageBytes),
-            messageCount: count ?? 0, requests: try requests(of: found.number), work: try work(of: found.number))
+            messageCount: count ?? 0, requests: try requests(of: found.number), work: work.rows, lostWork: work.lost)
     }
 
     private struct Journal {
@@ -119,12 +120,14 @@ struct StoreReader {
         }.compactMap { $0 }
     }
 
-    private func work(of number: Int64) throws(SQLiteError) -> [WorkRow] {
-        try database.rows(
+    private func work(of number: Int64) throws(SQLiteError) -> (rows: [WorkRow], lost: [UInt64]) {
+        let all = try database.rows(
             "SELECT number, body, sum FROM work WHERE session=? ORDER BY number", [.integer(number)]
-        ) { row -> WorkRow? in
-            body(row, 1, "work").map { WorkRow(number: row.unsigned(0), body: $0) }
-        }.compactMap { $0 }
+        ) { row in (number: row.unsigned(0), body: body(row, 1, "work")) }
+        return (
+            all.compactMap { row in row.body.map { WorkRow(number: row.number, body: $0) } },
+            all.filter { $0.body == nil }.map(\.number)
+        )
     }
 
     func events(of session: SessionID, after sequence: SequenceNumber, limit: Int) throws(SQLiteError) -> [EventRow] {
@@ -184,6 +187,24 @@ struct StoreReader {
                 at: WallTime(milliseconds: row.integer(0)),
                 content: row.blob(1), body: body)
         } ?? nil
+    }
+
+    /// A session has at most 32 unfinished ones, and answers besides.
+    private static let readReceipts: Int64 = 1_000
+
+    func receipts(of session: SessionID) throws(SQLiteError) -> [ReceiptRow] {
+        guard let number = try number(of: session) else { return [] }
+        return try database.rows(
+            "SELECT device, operation, at_ms, content, body, sum FROM receipts WHERE session=? ORDER BY at_ms DESC LIMIT ?",
+            [.integer(number), .integer(Self.readReceipts)]
+        ) { row -> ReceiptRow? in
+            guard let device = NodeID(bytes: row.blob(0)), let operation = row.operation(1),
+                let body = body(row, 4, "receipts")
+            else { return nil }
+            return ReceiptRow(
+                device: device, operation: operation, staysWithSession: session,
+                at: WallTime(milliseconds: row.integer(2)), content: row.blob(3), body: body)
+        }.compactMap { $0 }
     }
 
     func operationBounds(of device: NodeID) throws(SQLiteError) -> OperationBounds {

@@ -124,6 +124,21 @@ struct StoreTests {
         }
     }
 
+    @Test("a session's receipts are those that stay with it, the newest first")
+    func receiptsOfSession() async throws {
+        try await with("session-receipts") { store, _ in
+            try await store.commit([
+                Fixture.row(Fixture.session), Fixture.row(Fixture.other),
+                Fixture.receipt(1, staysWith: Fixture.session, at: 1),
+                Fixture.receipt(2, staysWith: Fixture.session, at: 2), Fixture.receipt(3, staysWith: Fixture.other),
+                Fixture.receipt(4),
+            ])
+            let rows = try await store.receipts(of: Fixture.session)
+            #expect(rows.map(\.operation) == [Fixture.operation(2), Fixture.operation(1)])
+            #expect(rows.allSatisfy { $0.device == Fixture.device && $0.staysWithSession == Fixture.session })
+        }
+    }
+
     @Test("a second process of a session is a contradiction")
     func processes() async throws {
         try await with("processes") { store, _ in
@@ -406,6 +421,21 @@ struct DatabaseFileTests {
             }
             try await again.commit([Fixture.event(10)])
             #expect(try await load().events.map(\.sequence.rawValue) == [10])
+            await again.close()
+        }
+    }
+
+    @Test("waiting work that is damaged is named by its number")
+    func damagedWork() async throws {
+        try await withDirectory { directory, loop in
+            let store = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            let work = (1...3).map { StoreWrite.putWork(Fixture.session, WorkRow(number: $0, body: [1])) }
+            try await store.commit([Fixture.row(Fixture.session)] + work)
+            await store.close()
+            execute("UPDATE work SET body=x'00' WHERE number=2", directory("mew.db"))
+            let again = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            let stored = try #require(try await again.load(Fixture.session, limits: Fixture.everything))
+            #expect(stored.work.map(\.number) == [1, 3] && stored.lostWork == [2])
             await again.close()
         }
     }

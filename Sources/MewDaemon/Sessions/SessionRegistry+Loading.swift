@@ -81,10 +81,13 @@ extension SessionRegistry {
             if let after = try SessionCore.missingEvents(in: stored) {
                 younger = try await environment.store.events(of: id, after: after, limit: Self.maxCatchUpEvents)
             }
+            let receipts =
+                SessionCore.needsReceipts(for: stored) ? try await environment.store.receipts(of: id) : []
             let name = SessionRecord(in: stored.row)?.agent
             let agent = environment.agent(named: name) ?? MissingAgent(name: name ?? "")
             let core = try SessionCore(
-                loading: stored, younger: younger, offer: AgentOffer(of: agent), at: environment.moment)
+                loading: stored, younger: younger, receipts: receipts, offer: AgentOffer(of: agent),
+                at: environment.moment)
             return .success(
                 SessionRunner(core, environment: environment, services: services, agent: agent))
         } catch let error as StoreError {

@@ -62,7 +62,7 @@ package actor SessionRegistry: SessionService {
             pinnedProjects.insert(String(name.text.dropFirst(Self.pinnedPrefix.text.count)))
         }
         let lines = try await environment.store.sessions()
-        for line in lines { note(line) }
+        for line in lines { await note(line) }
         let loop = environment.loop
         directory.whenLagging { [weak self] client in
             guard let registry = self else { return }
@@ -86,17 +86,33 @@ package actor SessionRegistry: SessionService {
                 pendingQuestions: line.pendingQuestions))
     }
 
-    private func note(_ line: SessionLine) {
+    private func note(_ line: SessionLine) async {
         guard let record = line.row.flatMap({ SessionRecord(in: $0) }) else {
             environment.diagnostics.record(
                 Diagnostic(
                     .error, "session", "unreadable", "a session's record cannot be read; it can only be deleted",
                     ["session_id": .text(line.id.text)]))
             listings[line.id] = .unreadable(line)
-            return
+            return await endPrompts(of: line.id)
         }
         listings[line.id] = record.info(line.id, state: .idle)
         listings[line.id]?.headSequence = line.head
+    }
+
+    /// A session that cannot be read runs nothing any more: what was acknowledged in it is over.
+    private func endPrompts(of id: SessionID) async {
+        do throws(StoreError) {
+            let ends = try await environment.store.receipts(of: id).compactMap { row -> StoreWrite? in
+                guard let end = DaemonMessage.Receipt(in: row)?.lost(at: environment.wall) else { return nil }
+                return .advanceReceipt(
+                    OperationKey(device: row.device, id: row.operation), at: end.at, body: end.encoded())
+            }
+            try await environment.store.commit(ends)
+        } catch {
+            environment.diagnostics.record(
+                Diagnostic(
+                    .warning, "session", "prompts_not_ended", error.description, ["session_id": .text(id.text)]))
+        }
     }
 
     /// Loading settles what the crash left.

@@ -44,6 +44,10 @@ public struct SessionCore: Sendable {
     var lostEvents: UInt64
     /// The end of what the load found damaged, to be given up with the next save.
     var damagedUpTo: SequenceNumber?
+    /// Receipts of prompts of which nothing else is left, until the load is settled.
+    var orphans: [OperationKey: DaemonMessage.Receipt] = [:]
+    /// Numbers of waiting work that cannot be read, likewise.
+    var lostWork: [UInt64] = []
     /// What the session's agent offers.
     let offer: AgentOffer
 

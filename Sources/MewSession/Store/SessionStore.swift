@@ -39,6 +39,9 @@ public protocol SessionStore: Sendable {
     /// The receipt of one operation; nil when none is kept.
     func receipt(_ operation: OperationID, of device: NodeID) async throws(StoreError) -> ReceiptRow?
 
+    /// Receipts that stay with a session, the newest 1,000: far more than may be unfinished.
+    func receipts(of session: SessionID) async throws(StoreError) -> [ReceiptRow]
+
     /// The bounds of a device's operations.
     func operationBounds(of device: NodeID) async throws(StoreError) -> OperationBounds
 

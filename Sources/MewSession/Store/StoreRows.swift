@@ -206,10 +206,13 @@ public struct StoredSession: Sendable {
     public let requests: [RequestRow]
     /// In the order in which it is to be done.
     public let work: [WorkRow]
+    /// Numbers of waiting work whose rows are damaged.
+    public let lostWork: [UInt64]
 
     public init(
         row: SessionRow, events: [EventRow], headSequence: SequenceNumber, lostEvents: UInt64, isSuspect: Bool,
-        messages: [MessageRow], messageCount: UInt64, requests: [RequestRow], work: [WorkRow]
+        messages: [MessageRow], messageCount: UInt64, requests: [RequestRow], work: [WorkRow],
+        lostWork: [UInt64] = []
     ) {
         self.row = row
         self.events = events
@@ -220,5 +223,6 @@ public struct StoredSession: Sendable {
         self.messageCount = messageCount
         self.requests = requests
         self.work = work
+        self.lostWork = lostWork
     }
 }

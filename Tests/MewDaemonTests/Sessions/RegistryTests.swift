@@ -422,6 +422,32 @@ struct RegistryTests {
         }
     }
 
+    @Test(
+        "an acknowledged prompt ends as interrupted when its record, its session's or the session's row is lost",
+        arguments: 0..<3)
+    func lostPrompts(_ what: Int) throws {
+        try SessionsBench.with("lost-\(what)", agent: ScriptedAgent([[.hang]])) { bench in
+            let (_, channel, id) = try open(bench)
+            let operations = try (0..<2).map { try channel.send(.prompt(.init(text: "\($0)"))) }.compactMap(\.self)
+            #expect(try channel.take().receipts.map(\.state) == [.stored, .started, .stored])
+            let losses: [StoreWrite] = [
+                .removeWork(id, number: 2), .putSession(SessionRow(id: id, body: [1], isBusy: true)),
+                .deleteSession(id),
+            ]
+            let store = bench.store
+            try bench.run { try await store.commit([losses[what]]) }
+            bench.kill(seed: 3)
+            try bench.restart()
+            try bench.settle()
+            let control = try bench.client(.control)
+            try control.send(.receiptQuery(.init(operations: operations, settle: false)))
+            let receipts = try control.take().receipts
+            #expect(receipts.map(\.state) == [.done, .done])
+            #expect(receipts.map(\.result) == [.interrupted, .interrupted])
+            #expect(bench.agent.deeds.count { if case .began = $0 { true } else { false } } == 1)
+        }
+    }
+
     @Test("a session whose record is damaged is listed as such and can be deleted, and nothing else")
     func unreadable() throws {
         try SessionsBench.with("unreadable", agent: ScriptedAgent([])) { bench in

@@ -38,6 +38,10 @@ struct SlowStore: SessionStore {
         try await store.receipt(operation, of: device)
     }
 
+    func receipts(of session: SessionID) async throws(StoreError) -> [ReceiptRow] {
+        try await store.receipts(of: session)
+    }
+
     func operationBounds(of device: NodeID) async throws(StoreError) -> OperationBounds {
         try await store.operationBounds(of: device)
     }
