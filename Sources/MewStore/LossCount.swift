@@ -20,6 +20,28 @@ struct LossCount {
         return losses
     }
 
+    /// Sessions of which rows are left, and not even the name.
+    func nameless() throws(SQLiteError) -> Int {
+        let named = Set(try target.rows("SELECT number FROM sessions") { $0.integer(0) })
+        return numbers(in: "messages").union(numbers(in: "events")).subtracting(named).count
+    }
+
+    /// The sessions of a table, found by steps over its index as far as that can be read.
+    private func numbers(in table: String) -> Set<Int64> {
+        var numbers: Set<Int64> = []
+        func next(after last: Int64) throws(SQLiteError) -> Int64? {
+            try source.first("SELECT min(session) FROM \(table) WHERE session>?", [.integer(last)]) {
+                $0.optionalInteger(0)
+            } ?? nil
+        }
+        var last = Int64.min
+        while let number = try? next(after: last) {
+            numbers.insert(number)
+            last = number
+        }
+        return numbers
+    }
+
     private func loss(of number: Int64, _ id: SessionID) throws(SQLiteError) -> SessionLoss {
         let found = try target.first(
             "SELECT body, sum FROM sessions WHERE number=?", [.integer(number)]

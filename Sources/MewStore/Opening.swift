@@ -94,6 +94,7 @@ struct Opening {
                 [
                     "damage": .text(damage.message), "kept": .integer(Int64(report.keptRows)),
                     "old_file": .text(report.setAside), "sessions_damaged": .integer(Int64(report.losses.count)),
+                    "sessions_gone": .integer(Int64(report.nameless)),
                 ]))
         for loss in report.losses { diagnostics.record(Diagnostic(loss)) }
         do throws(SQLiteError) { return try prepare() } catch { throw Self.storeError(error, path: path) }

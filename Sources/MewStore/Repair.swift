@@ -12,6 +12,8 @@ struct Repair {
     struct Report {
         var keptRows = 0
         var losses: [SessionLoss] = []
+        /// Sessions that are gone with their names.
+        var nameless = 0
         /// The name the damaged file has now.
         var setAside = ""
     }
@@ -58,7 +60,8 @@ struct Repair {
         var report = Report()
         try target.transaction { () throws(SQLiteError) in
             report.keptRows = try copyTables(Salvage(from: source, into: target))
-            report.losses = try LossCount(source: source, target: target).losses()
+            let count = LossCount(source: source, target: target)
+            (report.losses, report.nameless) = (try count.losses(), try count.nameless())
             try note(report.losses, in: target)
         }
         return report

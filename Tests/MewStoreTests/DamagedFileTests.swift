@@ -213,6 +213,27 @@ struct DamagedFileTests {
         }
     }
 
+    @Test("sessions that are gone with their names are counted")
+    func goneSessions() async throws {
+        try await withDirectory { directory, loop in
+            let path = directory("mew.db")
+            let store = try await SQLiteStore.open(path: path, on: loop)
+            for session in (0..<3).compactMap({ SessionID("sess_\($0)") }) {
+                try await store.commit([Fixture.row(session), Fixture.event(1, of: session)])
+            }
+            await store.close()
+            forgetCleanEnd(path)
+            // The table first, then its index.
+            for _ in 0..<2 { try damagePage(with: "sess_1", in: path) }
+            let log = Log()
+            let again = try await SQLiteStore.open(path: path, on: loop, diagnostics: log)
+            #expect(try await again.sessions().isEmpty)
+            let repaired = try #require(log.all.first { $0.name == "repaired" })
+            #expect(repaired.fields["sessions_gone"] == .integer(3))
+            await again.close()
+        }
+    }
+
     @Test("a repair needs little memory, however large the file is")
     func repairMemory() async throws {
         try await withDirectory { directory, loop in

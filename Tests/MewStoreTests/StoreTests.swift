@@ -294,13 +294,14 @@ struct StoreTests {
     }
 }
 
-/// Notes the names of what was told.
+/// Notes what was told.
 final class Log: DiagnosticSink {
-    private let state = Mutex<[String]>([])
-    var names: [String] { state.withLock { $0 } }
+    private let state = Mutex<[Diagnostic]>([])
+    var names: [String] { all.map(\.name) }
+    var all: [Diagnostic] { state.withLock { $0 } }
 
     func wants(_ level: Diagnostic.Level) -> Bool { true }
-    func record(_ diagnostic: Diagnostic) { state.withLock { $0.append(diagnostic.name) } }
+    func record(_ diagnostic: Diagnostic) { state.withLock { $0.append(diagnostic) } }
 }
 
 @Suite("the database file")

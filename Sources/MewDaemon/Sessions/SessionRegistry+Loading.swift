@@ -105,17 +105,19 @@ extension SessionRegistry {
     private func settleCrash(of runner: SessionRunner) async {
         guard await runner.core.needsRecovery else { return }
         var isAgentGone = true
-        if let process = await runner.core.record.process {
-            let left = await environment.endLeftovers(process)
-            isAgentGone = left.isEmpty
-            if !left.isEmpty {
-                environment.diagnostics.record(
-                    Diagnostic(
-                        .error, "session", "orphan", "a process of a former agent does not end",
-                        ["session_id": .text(runner.id.text), "command": .text(left.joined(separator: "; "))]))
-            }
-        }
+        if let process = await runner.core.record.process { isAgentGone = await isGone(process, of: runner.id) }
         await runner.perform(.recovered(isAgentGone: isAgentGone))
+    }
+
+    /// Ends what is left of a former agent.
+    func isGone(_ process: AgentProcess, of id: SessionID) async -> Bool {
+        let left = await environment.endLeftovers(process)
+        guard !left.isEmpty else { return true }
+        environment.diagnostics.record(
+            Diagnostic(
+                .error, "session", "orphan", "a process of a former agent does not end",
+                ["session_id": .text(id.text), "command": .text(left.joined(separator: "; "))]))
+        return false
     }
 
     // MARK: - New sessions

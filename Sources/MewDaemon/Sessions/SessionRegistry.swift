@@ -73,8 +73,10 @@ package actor SessionRegistry: SessionService {
         }
         isOpen = true
         await prune()
-        let crashed = Set(try await environment.store.processes().map(\.session))
-        for line in lines where line.row?.isBusy == true || crashed.contains(line.id) { await recover(line.id) }
+        let processes = Dictionary(try await environment.store.processes().map { ($0.session, $0.process) }) { $1 }
+        for line in lines where line.row?.isBusy == true || processes[line.id] != nil {
+            await recover(line.id, processes[line.id])
+        }
     }
 
     /// The open requests of the session that a client hears.
@@ -115,13 +117,14 @@ package actor SessionRegistry: SessionService {
         }
     }
 
-    /// Loading settles what the crash left.
-    private func recover(_ id: SessionID) async {
+    /// Loading settles what the crash left. For a session that cannot be loaded nothing may go on unseen.
+    private func recover(_ id: SessionID, _ process: AgentProcess?) async {
         guard listings[id] != nil else { return }
         if case .failure(let failure) = await runner(for: id) {
             environment.diagnostics.record(
                 Diagnostic(
                     .error, "session", "recovery_failed", failure.sentence, ["session_id": .text(id.text)]))
+            if let process { _ = await isGone(process, of: id) }
         }
     }
 
