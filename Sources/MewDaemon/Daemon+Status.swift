@@ -11,8 +11,9 @@ extension Daemon {
     ///   - addresses: where it can be dialled, as `IP:PORT`.
     ///   - relays: what devices are told, home first.
     ///   - homeRelays: how each of its relays is.
+    ///   - losses: what its database lost.
     package func status(
-        addresses: [String], relays: [String], homeRelays: [HomeRelay] = []
+        addresses: [String], relays: [String], homeRelays: [HomeRelay] = [], losses: [ControlLoss] = []
     ) async -> ControlStatus {
         let tally = await sessions.tally()
         let saving = await surroundings.devices.saving()
@@ -27,7 +28,7 @@ extension Daemon {
             runningSessions: tally.running,
             pairedDevices: devices.devices.count { $0.revokedAtMs == nil },
             windowSecondsLeft: windowRemaining?.components.seconds, isSaving: saving.isSaving,
-            notSavingReason: saving.reason)
+            notSavingReason: saving.reason, losses: losses)
     }
 
     private func link(of connection: PeerConnection) async -> ControlLink {

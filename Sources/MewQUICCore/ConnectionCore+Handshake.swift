@@ -94,7 +94,7 @@ extension ConnectionCore {
             }
         settings.handshake_timeout = configuration.handshakeTimeout.libraryDuration
         settings.max_tx_udp_payload_size = configuration.maxUDPPayload
-        settings.max_window = configuration.maxConnectionWindow
+        settings.max_window = role == .server ? configuration.maxAcceptedWindow : configuration.maxConnectionWindow
         settings.max_stream_window = configuration.maxStreamWindow
         settings.rand_ctx.native_handle = userData
         return settings

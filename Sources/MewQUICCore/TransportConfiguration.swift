@@ -31,6 +31,10 @@ package struct TransportConfiguration: Sendable {
     package var connectionWindow: UInt64 = 1 << 20
     package var maxConnectionWindow: UInt64 = 16 << 20
 
+    /// The same of a connection that was accepted: a listener has many, and promises 32 MiB for each in all. With the allowance
+    /// of a daemon's connection (12 MiB) and what is sent and not acknowledged this stays below.
+    package var maxAcceptedWindow: UInt64 = 8 << 20
+
     /// What a peer that is not yet authorized may send in all (DESIGN §5).
     package var unauthorizedWindow: UInt64 = 64 << 10
 

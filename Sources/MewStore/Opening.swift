@@ -2,6 +2,7 @@ internal import CSQLite
 internal import Glibc
 import MewBase
 import MewSession
+import MewWire
 
 /// Opens a database file: permissions, settings of the connection, format, check and repair.
 struct Opening {
@@ -15,7 +16,14 @@ struct Opening {
     /// Present while a daemon runs. Found at the start, it means that the last one did not end in order.
     private static let openMark = "store.open"
 
-    func open() throws(StoreError) -> Database {
+    /// A file that is open, and how it was found.
+    struct Opened {
+        let database: Database
+        /// The last daemon did not end in order.
+        let endedUncleanly: Bool
+    }
+
+    func open() throws(StoreError) -> Opened {
         if vfs == nil { try createPrivately() }
         do throws(SQLiteError) {
             return try prepare()
@@ -33,7 +41,7 @@ struct Opening {
         Glibc.close(file)
     }
 
-    private func prepare() throws(SQLiteError) -> Database {
+    private func prepare() throws(SQLiteError) -> Opened {
         let database = try Database(path: path, vfs: vfs)
         sqlite3_busy_timeout(database.handle, Self.busyMilliseconds)
         // Exclusive before the first access: no shared memory, and a second daemon is refused.
@@ -45,40 +53,50 @@ struct Opening {
         case .newer(let found): throw SQLiteError(code: Self.newerSchema, message: "\(found)", operation: "open")
         case .foreign: throw SQLiteError(code: Self.foreign, message: "not a mew database", operation: "open")
         }
-        try checkAfterUncleanEnd(database)
-        return database
+        return Opened(database: database, endedUncleanly: try checkAfterUncleanEnd(database))
     }
 
     /// Not SQLite codes; they carry our refusals through one error type. Neither counts as damage, which would be repaired.
     private static let newerSchema: Int32 = -1
     private static let foreign: Int32 = -2
 
-    private func checkAfterUncleanEnd(_ database: Database) throws(SQLiteError) {
+    /// True after an unclean end. What follows from that is written by `StoreWriter.markSuspects`.
+    private func checkAfterUncleanEnd(_ database: Database) throws(SQLiteError) -> Bool {
         let wasOpen = try database.first("SELECT 1 FROM settings WHERE name=?", [.text(Self.openMark)]) { _ in true }
-        guard wasOpen == nil else {
-            let verdict = try database.first("PRAGMA quick_check(1)") { $0.text(0) }
-            guard verdict == "ok" else {
-                throw SQLiteError(
-                    code: SQLITE_CORRUPT, message: verdict ?? "no answer", operation: "check the database")
+        guard wasOpen != nil else {
+            try database.transaction { () throws(SQLiteError) in
+                try Self.noteOpen(database)
+                try database.run("DELETE FROM settings WHERE name=?", [.text(SettingName.losses.text)])
             }
-            return
+            return false
         }
-        try database.run("INSERT INTO settings(name, value) VALUES(?, '1')", [.text(Self.openMark)])
+        let verdict = try database.first("PRAGMA quick_check(1)") { $0.text(0) }
+        guard verdict == "ok" else {
+            throw SQLiteError(
+                code: SQLITE_CORRUPT, message: verdict ?? "no answer", operation: "check the database")
+        }
+        return true
+    }
+
+    static func noteOpen(_ database: Database) throws(SQLiteError) {
+        try database.run("INSERT OR REPLACE INTO settings(name, value) VALUES(?, '1')", [.text(openMark)])
     }
 
     static func noteCleanEnd(_ database: Database) throws(SQLiteError) {
         try database.run("DELETE FROM settings WHERE name=?", [.text(openMark)])
     }
 
-    private func openRepaired(_ damage: SQLiteError) throws(StoreError) -> Database {
+    private func openRepaired(_ damage: SQLiteError) throws(StoreError) -> Opened {
         let report = try Repair(path: path).run()
         diagnostics.record(
             Diagnostic(
                 .error, "store", "repaired", "the database was damaged; what could be read was kept",
                 [
                     "damage": .text(damage.message), "kept": .integer(Int64(report.keptRows)),
-                    "old_file": .text(report.setAside),
+                    "old_file": .text(report.setAside), "sessions_damaged": .integer(Int64(report.losses.count)),
+                    "sessions_gone": .integer(Int64(report.nameless)),
                 ]))
+        for loss in report.losses { diagnostics.record(Diagnostic(loss)) }
         do throws(SQLiteError) { return try prepare() } catch { throw Self.storeError(error, path: path) }
     }
 
@@ -102,10 +120,29 @@ struct Opening {
             return .newerSchema(found: Int(error.message) ?? 0, known: Schema.version)
         }
         if error.code == foreign { return .damaged("\(path) belongs to another program") }
-        if error.isNotSaved { return .notSaved(reason: error.message) }
+        if error.isNotSaved {
+            return error.mayBeFound ? .inDoubt(reason: error.message) : .notSaved(reason: error.message)
+        }
         if error.isLocked { return .locked }
         if error.isReadOnly { return .readOnly(path: path) }
         if error.isDamage { return .damaged(error.message) }
         return .contradiction(error.description)
     }
+}
+
+extension Diagnostic {
+    fileprivate init(_ loss: SessionLoss) {
+        self.init(
+            .error, "store", "session_damaged",
+            loss.isReadable ? "part of a session was lost" : "a session's record was lost; it can only be deleted",
+            [
+                "session_id": .text(loss.session.text), "messages": .integer(Int64(clamping: loss.messages)),
+                "events": .integer(Int64(clamping: loss.events)), "requests": .integer(Int64(clamping: loss.requests)),
+            ])
+    }
+}
+
+extension SettingName {
+    /// The first event that a session's journal still has, after damage; without it there is the first that trimming left.
+    static func journalStart(of session: SessionID) -> SettingName { SettingName("journal.from:\(session.text)") }
 }

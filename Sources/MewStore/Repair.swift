@@ -4,17 +4,22 @@ import MewSession
 
 /// Saves what can be read of a damaged database into a new one, and puts the damaged file aside.
 ///
-/// A bad page makes SQLite refuse the rows on it. So every table is read from both ends towards the damage: journal, messages and
-/// the other tables of sessions one session at a time, so that damage in one costs the others nothing. Rows whose text is
-/// damaged but readable are found later, by their checksums. Every session is marked suspect and starts a new epoch.
+/// Rows go over one at a time (`Salvage`): a file may be larger than memory. Rows whose text is damaged but readable are found
+/// later, by their checksums. Every session is marked suspect and starts a new epoch.
 struct Repair {
     let path: String
 
     struct Report {
         var keptRows = 0
+        var losses: [SessionLoss] = []
+        /// Sessions that are gone with their names.
+        var nameless = 0
         /// The name the damaged file has now.
         var setAside = ""
     }
+
+    /// Losses that are kept for people to read; the log has all of them.
+    private static let keptLosses = 1_000
 
     /// Tables without a session, with the columns that order them.
     private static let wholeTables = [
@@ -30,9 +35,9 @@ struct Repair {
     func run() throws(StoreError) -> Report {
         let fresh = path + ".repaired"
         remove(fresh)
-        var report = Report()
+        var report: Report
         do throws(SQLiteError) {
-            report.keptRows = try copy(into: fresh)
+            report = try copy(into: fresh)
         } catch {
             remove(fresh)
             throw .damaged("repair failed: \(error.description)")
@@ -41,66 +46,52 @@ struct Repair {
         return report
     }
 
-    private func copy(into fresh: String) throws(SQLiteError) -> Int {
+    private func copy(into fresh: String) throws(SQLiteError) -> Report {
         let file = Glibc.open(fresh, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         if file >= 0 { Glibc.close(file) }
         let target = try Database(path: fresh)
         try target.script("PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA foreign_keys=OFF")
         try Schema.migrate(target, from: 0)
-        var kept = 0
         // The source is another connection, which must not hold the new file.
         let source = try Database(path: path)
         // With a writable schema SQLite goes on without the tables whose definition is damaged, and in a file that was cut
         // off, instead of refusing all of it. Nothing is written to the source.
         try source.script("PRAGMA writable_schema=ON; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cell_size_check=ON")
+        var report = Report()
         try target.transaction { () throws(SQLiteError) in
-            let sessions = try salvage("sessions", keyed: "number", from: source, into: target)
-            kept += sessions
-            for (table, key) in Self.wholeTables { kept += try salvage(table, keyed: key, from: source, into: target) }
-            for number in (try target.rows("SELECT number FROM sessions") { $0.integer(0) }) {
-                for (table, key) in Self.sessionTables {
-                    kept += try salvage(table, keyed: key, of: number, from: source, into: target)
-                }
-            }
-            try target.run("UPDATE sessions SET suspect=1")
+            report.keptRows = try copyTables(Salvage(from: source, into: target))
+            let count = LossCount(source: source, target: target)
+            (report.losses, report.nameless) = (try count.losses(), try count.nameless())
+            try note(report.losses, in: target)
         }
-        return kept
+        return report
     }
 
-    /// Copies the rows that can be read going up, those that can be read going down, and the same once more past the index,
-    /// which may be what is damaged.
-    private func salvage(
-        _ table: String, keyed key: String, of session: Int64? = nil, from source: Database, into target: Database
-    ) throws(SQLiteError) -> Int {
-        let condition = session.map { "WHERE session=\($0)" } ?? ""
-        let down = key.split(separator: ",").map { "\($0) DESC" }.joined(separator: ",")
-        var kept = 0
-        let ways = [
-            "\(condition) ORDER BY \(key)", "\(condition) ORDER BY \(down)", "NOT INDEXED \(condition) ORDER BY rowid",
-            "NOT INDEXED \(condition) ORDER BY rowid DESC",
-        ]
-        for way in ways {
-            let (rows, isComplete) = read("SELECT * FROM \(table) \(way)", from: source)
-            for values in rows {
-                let marks = Array(repeating: "?", count: values.count).joined(separator: ",")
-                try target.run("INSERT OR IGNORE INTO \(table) VALUES(\(marks))", values)
-                kept += target.changes
-            }
-            if isComplete { break }
+    /// Returns how many rows were kept.
+    private func copyTables(_ salvage: Salvage) throws(SQLiteError) -> Int {
+        var salvage = salvage
+        if try !salvage.copy("sessions", keyed: "number") { try salvage.nameUnreadableSessions() }
+        for (table, key) in Self.wholeTables { try salvage.copy(table, keyed: key) }
+        for number in (try salvage.target.rows("SELECT number FROM sessions") { $0.integer(0) }) {
+            for (table, key) in Self.sessionTables { try salvage.copy(table, keyed: key, of: number) }
         }
-        return kept
+        return salvage.keptRows
     }
 
-    /// Rows up to the first that cannot be read.
-    private func read(_ sql: String, from source: Database) -> (rows: [[SQLValue]], isComplete: Bool) {
-        var rows: [[SQLValue]] = []
-        do throws(SQLiteError) {
-            try source.each(sql) { row in rows.append(row.values) }
-            return (rows, true)
-        } catch {
-            // What comes after the damage is reached from the other end.
-            return (rows, false)
+    /// What the next start must find: every session suspect, the losses, and no trace of a clean end, which would end them.
+    private func note(_ losses: [SessionLoss], in target: Database) throws(SQLiteError) {
+        try target.run("UPDATE sessions SET suspect=1")
+        // Numbers are used again.
+        try target.run("UPDATE receipts SET session=NULL WHERE session NOT IN (SELECT number FROM sessions)")
+        try Opening.noteOpen(target)
+        guard !losses.isEmpty else { return }
+        let former = try target.first("SELECT value FROM settings WHERE name=?", [.text(SettingName.losses.text)]) {
+            $0.text(0)
         }
+        let all = [SessionLoss](stored: former) + losses
+        try target.run(
+            "INSERT OR REPLACE INTO settings(name, value) VALUES(?,?)",
+            [.text(SettingName.losses.text), .text(Array(all.suffix(Self.keptLosses)).stored)])
     }
 
     // MARK: - Files

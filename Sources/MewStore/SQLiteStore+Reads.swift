@@ -3,12 +3,13 @@ package import MewSession
 package import MewWire
 
 extension SQLiteStore {
-    package func sessions() throws(StoreError) -> [SessionRow] {
+    package func sessions() throws(StoreError) -> [SessionLine] {
         try ask { reader throws(SQLiteError) in try reader.sessions() }
     }
 
     package func load(_ session: SessionID, limits: LoadLimits) throws(StoreError) -> StoredSession? {
-        try ask { reader throws(SQLiteError) in try reader.load(session, limits) }
+        let isSuspect = owesMarks
+        return try ask { reader throws(SQLiteError) in try reader.load(session, limits, isSuspect: isSuspect) }
     }
 
     package func events(
@@ -27,6 +28,10 @@ extension SQLiteStore {
 
     package func receipt(_ operation: OperationID, of device: NodeID) throws(StoreError) -> ReceiptRow? {
         try ask { reader throws(SQLiteError) in try reader.receipt(operation, of: device) }
+    }
+
+    package func receipts(of session: SessionID) throws(StoreError) -> [ReceiptRow] {
+        try ask { reader throws(SQLiteError) in try reader.receipts(of: session) }
     }
 
     package func operationBounds(of device: NodeID) throws(StoreError) -> OperationBounds {

@@ -23,7 +23,8 @@ package actor SQLiteStore: SessionStore {
 
     /// Commits for the end of this turn, in the order in which they came.
     private var waiting: [WaitingCommit] = []
-    private(set) var state = SavingState.saving
+    /// What commits are refused with until the disk takes writes again; nil while it does.
+    private var refusal: StoreError?
     private var observers: [UInt64: CheckedContinuation<Void, Never>] = [:]
     private var observerNumber: UInt64 = 0
 
@@ -31,6 +32,20 @@ package actor SQLiteStore: SessionStore {
         let database: Database
         let writer: StoreWriter
         let reader: StoreReader
+
+        /// All of `body` or nothing of it, behind what an unclean end left to be noted.
+        func transaction(_ body: () throws(SQLiteError) -> Void) throws(SQLiteError) {
+            do throws(SQLiteError) {
+                try database.transaction { () throws(SQLiteError) in
+                    try writer.markSuspects()
+                    try body()
+                }
+            } catch {
+                writer.forget()
+                throw error
+            }
+            writer.committed()
+        }
     }
 
     private struct WaitingCommit {
@@ -62,14 +77,16 @@ package actor SQLiteStore: SessionStore {
     }
 
     private func connect(vfs: String?) throws(StoreError) {
-        let database = try Opening(path: path, vfs: vfs, diagnostics: diagnostics).open()
+        let opened = try Opening(path: path, vfs: vfs, diagnostics: diagnostics).open()
         let diagnostics = diagnostics
-        let reader = StoreReader(database: database) { table in
+        let reader = StoreReader(database: opened.database) { table in
             diagnostics.record(
                 Diagnostic(
                     .error, "store", "record_damaged", "a damaged record was left out", ["table": .text(table)]))
         }
-        connection = Connection(database: database, writer: StoreWriter(database), reader: reader)
+        connection = Connection(
+            database: opened.database,
+            writer: StoreWriter(opened.database, endedUncleanly: opened.endedUncleanly), reader: reader)
         if vfs == nil { place = FilePlace(path) }
     }
 
@@ -79,7 +96,7 @@ package actor SQLiteStore: SessionStore {
         guard let connection else { return }
         self.connection = nil
         do throws(SQLiteError) {
-            try Opening.noteCleanEnd(connection.database)
+            try connection.transaction { () throws(SQLiteError) in try Opening.noteCleanEnd(connection.database) }
         } catch {
             // The next start will then check the file, which is all that the note would have saved.
             diagnostics.record(Diagnostic(.warning, "store", "close_failed", error.description))
@@ -102,9 +119,9 @@ package actor SQLiteStore: SessionStore {
     /// Removes what is kept for a limited time only. Call it now and then; skipping it costs disk space and nothing else.
     package func prune(now: WallTime) throws(StoreError) {
         flush()
-        guard let connection, state.isSaving else { return }
+        guard let connection, refusal == nil else { return }
         do throws(SQLiteError) {
-            try connection.database.transaction { () throws(SQLiteError) in
+            try connection.transaction { () throws(SQLiteError) in
                 do throws(StoreWriteError) { try connection.writer.trimReceipts(now: now) } catch {
                     if case .sqlite(let error) = error { throw error }
                 }
@@ -125,20 +142,33 @@ package actor SQLiteStore: SessionStore {
     /// One result per commit. They stand or fall together with the disk, and each alone with its own contradictions.
     private func write(_ group: [[StoreWrite]]) -> [Result<Void, StoreError>] {
         guard let connection else { return group.map { _ in .failure(.closed) } }
-        guard state.isSaving else { return group.map { _ in .failure(.notSaved(reason: state.reason ?? "")) } }
+        if let refusal { return group.map { _ in .failure(refusal) } }
         var results: [Result<Void, StoreError>] = []
         do throws(SQLiteError) {
             try place?.check()
-            try connection.database.transaction { () throws(SQLiteError) in
+            try connection.transaction { () throws(SQLiteError) in
                 for writes in group { results.append(try apply(writes, on: connection)) }
             }
             return results
         } catch {
-            connection.writer.forget()
-            let failure = storeError(error)
-            if error.isNotSaved || error.isDamage { stopSaving(because: error) }
+            let failure = settle(error, on: connection)
+            switch failure {
+            case .notSaved, .inDoubt: stopSaving(failure, because: error)
+            // Nothing more is taken into a damaged file.
+            case .damaged: stopSaving(.notSaved(reason: error.message), because: error)
+            case .newerSchema, .locked, .readOnly, .contradiction, .closed: break
+            }
             return group.map { _ in .failure(failure) }
         }
+    }
+
+    /// What a failed transaction is answered with. Where a crash might bring it back, another one is tried at once: it stands in
+    /// the log where the failed one stood, so that no start finds that any more.
+    private func settle(_ error: SQLiteError, on connection: Connection) -> StoreError {
+        let failure = storeError(error)
+        guard case .inDoubt(let reason) = failure else { return failure }
+        do throws(SQLiteError) { try Opening.tryToWrite(connection.database) } catch { return failure }
+        return .notSaved(reason: reason)
     }
 
     private func apply(
@@ -167,6 +197,13 @@ package actor SQLiteStore: SessionStore {
 
     package func saving() -> SavingState { state }
 
+    private var state: SavingState {
+        switch refusal {
+        case .notSaved(let reason), .inDoubt(let reason): SavingState(isSaving: false, reason: reason)
+        case .newerSchema, .locked, .readOnly, .damaged, .contradiction, .closed, nil: .saving
+        }
+    }
+
     package func savingChanged(from known: SavingState) async -> SavingState {
         let number = observerNumber
         observerNumber += 1
@@ -184,9 +221,8 @@ package actor SQLiteStore: SessionStore {
         return state
     }
 
-    private func stopSaving(because error: SQLiteError) {
-        guard state.isSaving else { return }
-        state = SavingState(isSaving: false, reason: error.message)
+    private func stopSaving(_ refusal: StoreError, because error: SQLiteError) {
+        self.refusal = refusal
         diagnostics.record(Diagnostic(.error, "store", "not_saving", error.description))
         wakeObservers()
         armProbe()
@@ -199,11 +235,11 @@ package actor SQLiteStore: SessionStore {
     }
 
     private func probe() {
-        guard let connection, !state.isSaving else { return }
+        guard let connection, refusal != nil else { return }
         do throws(SQLiteError) {
             try place?.check()
             try Opening.tryToWrite(connection.database)
-            state = .saving
+            refusal = nil
             diagnostics.record(Diagnostic(.info, "store", "saving_again", "the disk takes writes again"))
             wakeObservers()
         } catch {
@@ -226,6 +262,9 @@ package actor SQLiteStore: SessionStore {
         guard let connection else { throw .closed }
         do throws(SQLiteError) { return try question(connection.reader) } catch { throw storeError(error) }
     }
+
+    /// An unclean end is not noted in the sessions' rows yet.
+    var owesMarks: Bool { connection?.writer.owesMarks ?? false }
 
     private func storeError(_ error: SQLiteError) -> StoreError {
         Opening.storeError(error, path: path)

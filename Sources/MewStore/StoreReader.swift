@@ -16,14 +16,19 @@ struct StoreReader {
 
     // MARK: - Sessions
 
-    func sessions() throws(SQLiteError) -> [SessionRow] {
-        try database.rows("SELECT id, body, sum, busy FROM sessions ORDER BY number") { row -> SessionRow? in
-            guard let id = SessionID(row.text(0)), let body = body(row, 1, "sessions") else { return nil }
-            return SessionRow(id: id, body: body, isBusy: row.flag(3))
+    func sessions() throws(SQLiteError) -> [SessionLine] {
+        try database.rows(
+            "SELECT id, body, sum, busy, \(StoreWriter.headColumn) FROM sessions ORDER BY number"
+        ) { row -> SessionLine? in
+            guard let id = SessionID(row.text(0)) else { return nil }
+            let body = body(row, 1, "sessions")
+            return SessionLine(
+                id: id, row: body.map { SessionRow(id: id, body: $0, isBusy: row.flag(3)) }, head: row.sequence(4))
         }.compactMap { $0 }
     }
 
-    func load(_ id: SessionID, _ limits: LoadLimits) throws(SQLiteError) -> StoredSession? {
+    /// - Parameter isSuspect: every session is, whatever its row says.
+    func load(_ id: SessionID, _ limits: LoadLimits, isSuspect: Bool) throws(SQLiteError) -> StoredSession? {
         let found = try database.first(
             "SELECT number, body, sum, busy, head, suspect FROM sessions WHERE id=?", [.text(id.text)]
         ) { row in
@@ -33,47 +38,67 @@ struct StoreReader {
             )
         }
         guard let found, let body = found.body else { return nil }
-        let journal = try journal(of: found.number, head: found.head, limits)
+        let work = try work(of: found.number)
+        let journal = try journal(of: id, found.number, head: found.head, limits)
         let count = try database.first(
             "SELECT coalesce(max(position)+1, 0) FROM messages WHERE session=?", [.integer(found.number)]
         ) { $0.unsigned(0) }
         return StoredSession(
-            row: SessionRow(id: id, body: body, isBusy: found.isBusy), events: journal.events,
-            headSequence: journal.head, lostEvents: journal.lost, isSuspect: found.isSuspect || journal.lost > 0,
+            row: SessionRow(id: id, body: body, isBusy: found.isBusy), events: journal.events.reversed(),
+            headSequence: journal.head, lostEvents: journal.lost,
+            isSuspect: isSuspect || found.isSuspect || journal.lost > 0,
             messages: try messages(
                 of: found.number, before: .max, limit: limits.messages, maxBytes: limits.messageBytes),
-            messageCount: count ?? 0, requests: try requests(of: found.number), work: try work(of: found.number))
+            messageCount: count ?? 0, requests: try requests(of: found.number), work: work.rows, lostWork: work.lost)
     }
 
     private struct Journal {
+        /// Newest first.
         var events: [EventRow] = []
-        var head = SequenceNumber.zero
+        let head: SequenceNumber
         var lost: UInt64 = 0
+        var bytes = 0
+
+        /// The number of the event that comes next on the way back.
+        var expected: UInt64 { head.rawValue - UInt64(events.count) }
     }
 
     /// The newest events without a gap. What is missing between them and the head counts as lost.
-    private func journal(of number: Int64, head: SequenceNumber, _ limits: LoadLimits) throws(SQLiteError) -> Journal {
-        let rows = try database.rows(
+    ///
+    /// What is beyond the limits is not read: one event may have megabytes.
+    private func journal(
+        of id: SessionID, _ number: Int64, head: SequenceNumber, _ limits: LoadLimits
+    ) throws(SQLiteError) -> Journal {
+        let newest = try database.first("SELECT max(seq) FROM events WHERE session=?", [.integer(number)]) {
+            $0.sequence(0)
+        }
+        var journal = Journal(head: max(head, newest ?? .zero))
+        if newest == .zero { journal.lost = head.rawValue - min(head.rawValue, try dropped(of: id)) }
+        try database.each(
             "SELECT seq, body, sum FROM events WHERE session=? ORDER BY seq DESC LIMIT ?",
             [.integer(number), .integer(Int64(limits.events))]
-        ) { row in (sequence: row.sequence(0), body: body(row, 1, "events")) }
-        var journal = Journal()
-        journal.head = max(head, rows.first?.sequence ?? .zero)
-        var expected = journal.head.rawValue
-        var bytes = 0
-        for row in rows {
-            guard row.sequence.rawValue == expected, let body = row.body else {
-                journal.lost += expected - row.sequence.rawValue + (row.body == nil ? 1 : 0)
-                break
+        ) { row in
+            let sequence = row.sequence(0)
+            guard sequence.rawValue == journal.expected else {
+                journal.lost = journal.expected - sequence.rawValue
+                return .enough
             }
-            bytes += body.count
-            guard bytes <= limits.eventBytes else { break }
-            journal.events.append(EventRow(sequence: row.sequence, body: body))
-            expected -= 1
+            guard let body = body(row, 1, "events") else {
+                journal.lost = 1
+                return .enough
+            }
+            journal.bytes += body.count
+            guard journal.bytes <= limits.eventBytes else { return .enough }
+            journal.events.append(EventRow(sequence: sequence, body: body))
+            return .more
         }
-        if rows.isEmpty { journal.lost = journal.head.rawValue }
-        journal.events.reverse()
         return journal
+    }
+
+    /// Up to where the journal was given up.
+    private func dropped(of id: SessionID) throws(SQLiteError) -> UInt64 {
+        let start = try setting(.journalStart(of: id)).flatMap { UInt64($0) } ?? 1
+        return max(start, 1) - 1
     }
 
     private func requests(of number: Int64) throws(SQLiteError) -> [RequestRow] {
@@ -95,12 +120,14 @@ struct StoreReader {
         }.compactMap { $0 }
     }
 
-    private func work(of number: Int64) throws(SQLiteError) -> [WorkRow] {
-        try database.rows(
+    private func work(of number: Int64) throws(SQLiteError) -> (rows: [WorkRow], lost: [UInt64]) {
+        let all = try database.rows(
             "SELECT number, body, sum FROM work WHERE session=? ORDER BY number", [.integer(number)]
-        ) { row -> WorkRow? in
-            body(row, 1, "work").map { WorkRow(number: row.unsigned(0), body: $0) }
-        }.compactMap { $0 }
+        ) { row in (number: row.unsigned(0), body: body(row, 1, "work")) }
+        return (
+            all.compactMap { row in row.body.map { WorkRow(number: row.number, body: $0) } },
+            all.filter { $0.body == nil }.map(\.number)
+        )
     }
 
     func events(of session: SessionID, after sequence: SequenceNumber, limit: Int) throws(SQLiteError) -> [EventRow] {
@@ -123,19 +150,21 @@ struct StoreReader {
     private func messages(
         of number: Int64, before position: UInt64, limit: Int, maxBytes: Int
     ) throws(SQLiteError) -> [MessageRow] {
+        var rows: [MessageRow] = []
         var bytes = 0
-        let rows = try database.rows(
+        try database.each(
             """
             SELECT position, seq, body, sum FROM messages WHERE session=? AND position<?
             ORDER BY position DESC LIMIT ?
             """, [.integer(number), .integer(Int64(clamping: position)), .integer(Int64(limit))]
-        ) { row -> MessageRow? in
-            guard let body = body(row, 2, "messages") else { return nil }
+        ) { row in
+            guard let body = body(row, 2, "messages") else { return .more }
             bytes += body.count
-            return bytes <= maxBytes || bytes == body.count
-                ? MessageRow(position: row.unsigned(0), sequence: row.sequence(1), body: body) : nil
+            guard bytes <= maxBytes || rows.isEmpty else { return .enough }
+            rows.append(MessageRow(position: row.unsigned(0), sequence: row.sequence(1), body: body))
+            return .more
         }
-        return rows.compactMap { $0 }.reversed()
+        return rows.reversed()
     }
 
     private func number(of session: SessionID) throws(SQLiteError) -> Int64? {
@@ -158,6 +187,24 @@ struct StoreReader {
                 at: WallTime(milliseconds: row.integer(0)),
                 content: row.blob(1), body: body)
         } ?? nil
+    }
+
+    /// A session has at most 32 unfinished ones, and answers besides.
+    private static let readReceipts: Int64 = 1_000
+
+    func receipts(of session: SessionID) throws(SQLiteError) -> [ReceiptRow] {
+        guard let number = try number(of: session) else { return [] }
+        return try database.rows(
+            "SELECT device, operation, at_ms, content, body, sum FROM receipts WHERE session=? ORDER BY at_ms DESC LIMIT ?",
+            [.integer(number), .integer(Self.readReceipts)]
+        ) { row -> ReceiptRow? in
+            guard let device = NodeID(bytes: row.blob(0)), let operation = row.operation(1),
+                let body = body(row, 4, "receipts")
+            else { return nil }
+            return ReceiptRow(
+                device: device, operation: operation, staysWithSession: session,
+                at: WallTime(milliseconds: row.integer(2)), content: row.blob(3), body: body)
+        }.compactMap { $0 }
     }
 
     func operationBounds(of device: NodeID) throws(SQLiteError) -> OperationBounds {

@@ -11,7 +11,7 @@ final class StoreWriter {
     /// Where each session's rows and journal stand; forgotten whenever a transaction is rolled back.
     private var places: [SessionID: Place] = [:]
 
-    private struct Place {
+    struct Place {
         let number: Int64
         var head: SequenceNumber
     }
@@ -20,19 +20,30 @@ final class StoreWriter {
     static let keptEvents: UInt64 = 10_000
     /// Old events are removed this many at a time.
     static let trimStep: UInt64 = 1_000
-    /// Receipts of a device that are kept besides those of sessions (spec/native-wire.md §3).
-    private static let keptReceipts: Int64 = 10_000
-    /// Receipts of a device that may be written before the old ones are looked for.
-    private static let receiptTrimStep = 250
-    /// 30 days.
-    private static let receiptAgeMilliseconds: Int64 = 30 * 86_400_000
     /// How many receipts each device got since its old ones were removed.
-    private var freshReceipts: [NodeID: Int] = [:]
+    var freshReceipts: [NodeID: Int] = [:]
     /// Places remembered. One costs a query to look up again, so that the number only bounds memory.
     private static let maxPlaces = 4_096
 
-    init(_ database: Database) {
-        self.database = database
+    /// The last daemon did not end in order, and the rows of the sessions do not say so yet.
+    private(set) var owesMarks: Bool
+
+    /// - Parameter endedUncleanly: the last daemon did not end in order.
+    init(_ database: Database, endedUncleanly: Bool) {
+        (self.database, owesMarks) = (database, endedUncleanly)
+    }
+
+    /// To begin each transaction with: after an unclean end every session starts a new epoch at its next load, because nobody
+    /// can prove that its journal has its end.
+    ///
+    /// Not done when the file is opened: a full disk must not keep a daemon from starting.
+    func markSuspects() throws(SQLiteError) {
+        if owesMarks { try database.run("UPDATE sessions SET suspect=1 WHERE suspect=0") }
+    }
+
+    /// The transaction is on the disk.
+    func committed() {
+        owesMarks = false
     }
 
     /// The transaction is gone, and with it what was learnt in it.
@@ -50,6 +61,7 @@ final class StoreWriter {
         case .putSession(let row): try put(row)
         case .deleteSession(let id): try delete(id)
         case .appendEvent(let id, let row): try append(row, to: id)
+        case .dropEvents(let id, let last): try dropEvents(of: id, upTo: last)
         case .putMessage(let id, let row): try put(row, in: id)
         case .clearMessages(let id):
             try run("DELETE FROM messages WHERE session=?", [.integer(place(of: id).number)])
@@ -74,7 +86,7 @@ final class StoreWriter {
 
     // MARK: - Sessions
 
-    private func place(of id: SessionID) throws(StoreWriteError) -> Place {
+    func place(of id: SessionID) throws(StoreWriteError) -> Place {
         if let known = places[id] { return known }
         let found: Place?
         do throws(SQLiteError) { found = try Self.readPlace(of: id, in: database) } catch { throw .sqlite(error) }
@@ -84,12 +96,12 @@ final class StoreWriter {
         return found
     }
 
+    /// Of a row of `sessions`: the column `head` alone is as old as the row's last change.
+    static let headColumn = "max(head, coalesce((SELECT max(seq) FROM events WHERE session=number), 0))"
+
     private static func readPlace(of id: SessionID, in database: Database) throws(SQLiteError) -> Place? {
         try database.first(
-            """
-            SELECT number, max(head, coalesce((SELECT max(seq) FROM events WHERE session=number), 0))
-            FROM sessions WHERE id=?
-            """, [.text(id.text)]
+            "SELECT number, \(headColumn) FROM sessions WHERE id=?", [.text(id.text)]
         ) { Place(number: $0.integer(0), head: $0.sequence(1)) }
     }
 
@@ -118,6 +130,7 @@ final class StoreWriter {
 
     private func delete(_ id: SessionID) throws(StoreWriteError) {
         try run("DELETE FROM sessions WHERE id=?", [.text(id.text)])
+        try put(.journalStart(of: id), nil)
         places[id] = nil
     }
 
@@ -136,6 +149,24 @@ final class StoreWriter {
         try run(
             "DELETE FROM events WHERE session=? AND seq<=?",
             [.integer(place.number), .integer(sequence - Int64(Self.keptEvents))])
+    }
+
+    /// The oldest event of a journal that was trimmed while it grew to `head`.
+    static func oldestKept(at head: UInt64) -> UInt64 {
+        let trimmed = head / trimStep * trimStep
+        return trimmed > keptEvents ? trimmed - keptEvents + 1 : 1
+    }
+
+    private func dropEvents(of id: SessionID, upTo last: SequenceNumber) throws(StoreWriteError) {
+        let place = try place(of: id)
+        // The events may have been all that knew how far the journal went.
+        try run(
+            "UPDATE sessions SET head=max(head, ?) WHERE number=?",
+            [.integer(Int64(clamping: place.head.rawValue)), .integer(place.number)])
+        try run(
+            "DELETE FROM events WHERE session=? AND seq<=?",
+            [.integer(place.number), .integer(Int64(clamping: last.rawValue))])
+        try put(.journalStart(of: id), String(last.next.rawValue))
     }
 
     private func put(_ row: MessageRow, in id: SessionID) throws(StoreWriteError) {
@@ -180,64 +211,6 @@ final class StoreWriter {
 
     // MARK: - The rest
 
-    private func put(_ row: ReceiptRow) throws(StoreWriteError) {
-        var number: Int64?
-        if let session = row.staysWithSession { number = try place(of: session).number }
-        try run(
-            """
-            INSERT INTO receipts(device, operation, session, at_ms, content, body, sum) VALUES(?,?,?,?,?,?,?)
-            ON CONFLICT(device, operation) DO UPDATE SET session=excluded.session, at_ms=excluded.at_ms,
-            content=excluded.content, body=excluded.body, sum=excluded.sum
-            """,
-            [
-                .blob(row.device.bytes), .blob(row.operation.ulid.bytes), .optional(number),
-                .integer(row.at.milliseconds), .blob(row.content), .blob(row.body),
-                .integer(Checksum.of(row.body)),
-            ])
-        try run(
-            """
-            INSERT INTO operations(device, highest) VALUES(?,?)
-            ON CONFLICT(device) DO UPDATE SET highest=max(highest, excluded.highest)
-            """, [.blob(row.device.bytes), .blob(row.operation.ulid.bytes)])
-        freshReceipts[row.device, default: 0] += 1
-        guard freshReceipts[row.device, default: 0] >= Self.receiptTrimStep else { return }
-        freshReceipts[row.device] = nil
-        try trimReceipts(of: row.device)
-    }
-
-    private func trimReceipts(of device: NodeID) throws(StoreWriteError) {
-        try evictReceipts(
-            "device=?1 AND session IS NULL AND operation < (SELECT operation FROM receipts WHERE device=?1 "
-                + "AND session IS NULL ORDER BY operation DESC LIMIT 1 OFFSET ?2)",
-            [.blob(device.bytes), .integer(Self.keptReceipts - 1)])
-    }
-
-    /// Removes receipts that are old by the wall clock.
-    func trimReceipts(now: WallTime) throws(StoreWriteError) {
-        try evictReceipts(
-            "session IS NULL AND at_ms < ?1", [.integer(now.milliseconds - Self.receiptAgeMilliseconds)])
-    }
-
-    /// What is removed is remembered by its highest number, below which an unknown operation has expired.
-    private func evictReceipts(_ condition: String, _ values: [SQLValue]) throws(StoreWriteError) {
-        try run(
-            """
-            UPDATE operations SET highest_evicted=max(coalesce(highest_evicted, x''), evicted.operation)
-            FROM (SELECT device, max(operation) AS operation FROM receipts WHERE \(condition) GROUP BY device) AS evicted
-            WHERE operations.device=evicted.device
-            """, values)
-        try run("DELETE FROM receipts WHERE \(condition)", values)
-    }
-
-    private func advance(_ key: OperationKey, _ at: WallTime, _ body: [UInt8]) throws(StoreWriteError) {
-        try run(
-            "UPDATE receipts SET at_ms=?, body=?, sum=? WHERE device=? AND operation=?",
-            [
-                .integer(at.milliseconds), .blob(body), .integer(Checksum.of(body)), .blob(key.device.bytes),
-                .blob(key.id.ulid.bytes),
-            ])
-    }
-
     private func put(_ row: DeviceRow) throws(StoreWriteError) {
         try run(
             """
@@ -266,7 +239,7 @@ final class StoreWriter {
         }
     }
 
-    private func run(_ sql: String, _ values: [SQLValue]) throws(StoreWriteError) {
+    func run(_ sql: String, _ values: [SQLValue]) throws(StoreWriteError) {
         do throws(SQLiteError) { try database.run(sql, values) } catch { throw .sqlite(error) }
     }
 }
@@ -274,18 +247,4 @@ final class StoreWriter {
 enum StoreWriteError: Error {
     case contradiction(String)
     case sqlite(SQLiteError)
-}
-
-extension ULID {
-    /// Sixteen bytes, most significant first, so that a database sorts them by time.
-    var bytes: [UInt8] {
-        [high, low].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * $0)) } }
-    }
-
-    /// Nil unless there are sixteen bytes.
-    init?(bytes: [UInt8]) {
-        guard bytes.count == 16 else { return nil }
-        func word(_ part: ArraySlice<UInt8>) -> UInt64 { part.reduce(0) { $0 << 8 | UInt64($1) } }
-        self.init(high: word(bytes[..<8]), low: word(bytes[8...]))
-    }
 }

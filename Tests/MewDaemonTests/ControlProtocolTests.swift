@@ -56,7 +56,13 @@ struct ControlProtocolTests {
                 ControlStatus(
                     node: Pairing.laptop, name: "desk", version: "0.1.0", upMs: 9, addresses: ["[2001:db8::1]:9"],
                     relays: [], links: [link, relayed], sessions: 3, runningSessions: 1, pairedDevices: 2,
-                    windowSecondsLeft: 60, isSaving: false, notSavingReason: "the disk is full")),
+                    windowSecondsLeft: 60, isSaving: false, notSavingReason: "the disk is full",
+                    losses: [
+                        ControlLoss(
+                            session: "sess_1", title: "Fix it", isReadable: true, messages: 1, events: 2, requests: 3),
+                        ControlLoss(
+                            session: "sess_2", title: nil, isReadable: false, messages: 0, events: 0, requests: 0),
+                    ])),
         ]
 
     @Test("every request reads back as it was written", arguments: requests)

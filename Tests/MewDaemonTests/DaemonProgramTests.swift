@@ -1,7 +1,10 @@
+import Glibc
 import MewBase
 import MewIdentity
 import MewLoop
 import MewNode
+import MewSession
+import MewStore
 import MewTestSupport
 import MewWire
 import Testing
@@ -105,6 +108,54 @@ struct DaemonProgramTests {
         }
         #expect(thief.0.first != port)
         #expect(thief.1.first?.contains("UDP port \(port) is taken") == true)
+    }
+
+    @Test("what a damaged database lost is told at the start and by the status, until a start after a clean end")
+    func losses() async throws {
+        let id = SessionID(ULID(high: 1, low: 1))
+        try await withDamagedDatabase(of: id)
+        let first = try await withDaemon { program in
+            (program.readiness.warnings, try await Self.status(in: scratch("state")).losses)
+        }
+        #expect(first.0.count == 1 && first.0.first?.contains("1 session lost something") == true)
+        #expect(first.1.map(\.session) == [id.text] && first.1.map(\.events) == [5])
+        let second = try await withDaemon { program in
+            (program.readiness.warnings, try await Self.status(in: scratch("state")).losses)
+        }
+        #expect(second.0.isEmpty && second.1.isEmpty)
+    }
+
+    /// A state directory with a session of five events, in whose database the definition of the events is damaged.
+    private func withDamagedDatabase(of id: SessionID) async throws {
+        scratch.directory("state")
+        let path = scratch("state/" + StateDirectory.Name.database)
+        let loop = try BlockingLoop(name: "prepare")
+        defer { loop.stop() }
+        let store = try await SQLiteStore.open(path: path, on: loop)
+        let events = (1...5).map { EventRow(sequence: SequenceNumber($0), body: [1]) }
+        try await store.commit(
+            [.putSession(SessionRow(id: id, body: [1], isBusy: false))] + events.map { .appendEvent(id, $0) })
+        try await store.commit([.putSession(SessionRow(id: id, body: [2], isBusy: false))])
+        await store.close()
+        let file = open(path, O_RDWR)
+        defer { close(file) }
+        var page = [UInt8](repeating: 0, count: 65_536)
+        try #require(pread(file, &page, page.count, 0) == page.count)
+        let definition = Array("CREATE TABLE events".utf8)
+        let position = try #require(page.indices.first { page[$0...].starts(with: definition) })
+        try #require(pwrite(file, [0xff], 1, position + 1) == 1)
+    }
+
+    private static func status(in directory: String) async throws -> ControlStatus {
+        let loop = try EventLoop(name: "ask")
+        defer { loop.stop() }
+        let control = try StreamSocket.connect(
+            to: directory + "/" + StateDirectory.Name.controlSocket, on: loop)
+        try await control.write(ControlRequest.status.json.utf8 + [10])
+        let line = try #require(try await control.readLine(maxBytes: ControlRequest.maxLineBytes))
+        await control.close()
+        guard case .status(let status)? = try ControlReply(JSON(parsing: line)) else { throw ChannelError.finished }
+        return status
     }
 
     @Test("a relay that cannot be reached is told as such, with the reason and what to do, when the daemon is ready")

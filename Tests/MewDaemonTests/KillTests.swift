@@ -13,7 +13,8 @@ import Testing
 /// `kill -9` of the real daemon at twenty points of a turn, each named for what the client had just seen.
 ///
 /// After the restart: every event that the client had received is in the journal under its number, the session has the same
-/// ID, the command ran at most once, an unfinished turn is interrupted and not run again, and no process of it is left.
+/// ID and a new epoch, the command ran at most once, an unfinished turn is interrupted and not run again, and no process of it
+/// is left.
 /// What is not shown here: that the disk has what it says (`DurabilityTests` does that with a disk that forgets).
 @Suite("The daemon is killed", .serialized, .timeLimit(.minutes(5)))
 struct KillTests {
@@ -59,8 +60,15 @@ struct KillTests {
         }
         let session = try #require(before.session)
         let second = try await place.start()
-        let after = try await place.dial { try await $0.comeBack(to: session) }
+        let epoch = before.ready?.epoch
+        let after = try await place.dial { try await $0.comeBack(to: session, epoch) }
         #expect(await second.terminate() == 0)
+
+        let ready = try #require(after.ready)
+        #expect(ready.epoch != epoch, "the journal may have lost its end")
+        #expect(ready.resume == .snapshot)
+        let head = try #require(ready.headSequence)
+        #expect(ready.lost == KillClient.beyond.rawValue - head.rawValue)
 
         let stored = try await place.events(of: session)
         for (sequence, frame) in before.events.sorted(by: { $0.key < $1.key }) {
@@ -159,11 +167,16 @@ private struct Place: Sendable {
 private struct KillClient {
     let peer: TestPeer
     let command: String
-    private(set) var session: SessionID?
+    /// Of the last attach.
+    private(set) var ready: DaemonMessage.SessionReady?
+    var session: SessionID? { ready?.sessionID }
     /// Journalled frames as they came, by number.
     private(set) var events: [SequenceNumber: String] = [:]
     private(set) var phases: Set<KillTests.Phase> = []
     private(set) var result: TurnResult?
+
+    /// More events than the session ever has.
+    static let beyond = SequenceNumber(1_000_000)
 
     private static let create = OperationID(ULID(high: 1, low: 1))
     private static let prompt = OperationID(ULID(high: 1, low: 2))
@@ -186,12 +199,15 @@ private struct KillClient {
         withExtendedLifetime(control) {}
     }
 
-    /// Attaches again and repeats the prompt under its ID, as a client does that cannot know; until its end is known.
-    mutating func comeBack(to session: SessionID) async throws {
+    /// Attaches again, as one that knows events which are gone, and repeats the prompt under its ID, as a client does that
+    /// cannot know; until its end is known.
+    mutating func comeBack(to session: SessionID, _ epoch: Epoch?) async throws {
         let control = try await peer.open()
         try await control.enter()
         let channel = try await peer.open()
-        try await channel.send(.attachSession(.init(sessionID: session, clientKind: .cli)))
+        try await channel.send(
+            .attachSession(
+                .init(sessionID: session, clientKind: .cli, afterSequence: Self.beyond, epoch: epoch)))
         try await channel.send(.prompt(.init(text: command)), operation: Self.prompt)
         while result == nil { try await step(channel) }
         #expect(self.session == session)
@@ -217,7 +233,7 @@ private struct KillClient {
 
     private mutating func note(_ message: DaemonMessage) {
         switch message {
-        case .sessionReady(let ready): session = ready.sessionID
+        case .sessionReady(let ready): self.ready = ready
         case .receipt(let receipt) where receipt.operation == Self.prompt: note(receipt)
         case .sessionActivityChanged(let change): phases.insert(change.activity == .running ? .turnRunning : .turnOver)
         case .toolStart: phases.insert(.toolAnnounced)

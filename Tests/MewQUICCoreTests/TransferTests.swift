@@ -83,4 +83,56 @@ struct TransferTests {
         #expect(try pair.run(limit: .seconds(60)) { transfer.isComplete })
         #expect(transfer.mismatches == 0)
     }
+
+    @Test("what is unread of an accepted connection grows to 8 MiB and no further, whatever the streams")
+    func acceptedWindow() throws {
+        let pair = try CorePair()
+        pair.wire.latency = .milliseconds(20)
+        let flood = Flood(pair, streams: 8)
+        #expect(try pair.run(limit: .seconds(60)) { flood.read > 20 << 20 })
+        flood.isReading = false
+        try pair.run(limit: .seconds(5)) { false }
+        let bound = Int(TransportConfiguration().maxAcceptedWindow)
+        #expect((bound / 2...bound).contains(flood.unread))
+        #expect(pair.client.closure == nil)
+    }
+}
+
+/// A client that writes as much as it may on several streams to a server that reads, or does not.
+private final class Flood {
+    private unowned let pair: CorePair
+    private let streams: Int
+    private var opened = 0
+    private var arrived: [StreamCore] = []
+    private(set) var read = 0
+    var isReading = true
+
+    private static let piece = [UInt8](repeating: 7, count: 64 << 10)
+
+    init(_ pair: CorePair, streams: Int) {
+        (self.pair, self.streams) = (pair, streams)
+        pair.onEvent = { side, event in self.handle(side, event) }
+    }
+
+    var unread: Int { arrived.reduce(0) { $0 + $1.unreadBytes } }
+
+    private func handle(_ side: Side, _ event: ConnectionEvent) {
+        guard let core = pair.core(side) else { return }
+        switch (side, event) {
+        case (.client, .established), (.client, .streamsAllowed):
+            while opened < streams, let stream = try? core.openStream(.bidirectional) {
+                opened += 1
+                fill(stream, core)
+            }
+        case (.client, .writable(let stream)): fill(stream, core)
+        case (.server, .opened(let stream)): arrived.append(stream)
+        case (.server, .readable(let stream)) where isReading:
+            while let chunk = core.read(stream) { read += chunk.count }
+        default: break
+        }
+    }
+
+    private func fill(_ stream: StreamCore, _ core: ConnectionCore) {
+        while (try? core.write(Self.piece, to: stream)) == Self.piece.count {}
+    }
 }

@@ -383,6 +383,8 @@ struct SuspectTests {
         #expect(ready.map(\.headSequence) == [whole.headSequence])
         // The new epoch is stored, so that the next load finds the same one.
         #expect(step.writes.contains { if case .putSession = $0 { true } else { false } })
+        // And it finds no hole any more.
+        #expect(step.writes.contains(.dropEvents(CoreBench.session, upTo: whole.headSequence)))
     }
 }
 

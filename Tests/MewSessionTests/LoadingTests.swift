@@ -40,6 +40,32 @@ struct LoadingTests {
         #expect(last.writes.isEmpty)
     }
 
+    @Test("an acknowledged prompt that neither waits nor runs any more ends as interrupted; one that waits runs")
+    func orphans() throws {
+        var bench = CoreBench()
+        let client = bench.attach(isNew: true)
+        let running = bench.send(.prompt(.init(text: "runs")), from: client)
+        let lost = bench.send(.prompt(.init(text: "is lost")), from: client)
+        let waiting = bench.send(.prompt(.init(text: "waits")), from: client)
+        let whole = try #require(bench.world.load(CoreBench.session))
+        let damaged = StoredSession(
+            row: whole.row, events: whole.events, headSequence: whole.headSequence, lostEvents: 0, isSuspect: false,
+            messages: whole.messages, messageCount: whole.messageCount, requests: [],
+            work: Array(whole.work.dropFirst()), lostWork: [whole.work[0].number])
+        #expect(SessionCore.needsReceipts(for: damaged) && !SessionCore.needsReceipts(for: whole))
+        var core = try SessionCore(
+            loading: damaged, receipts: Array(bench.world.receipts.values),
+            offer: AgentOffer(models: [], personas: []), at: bench.moment)
+        #expect(core.needsRecovery)
+        let step = core.handle(.recovered(isAgentGone: true), at: bench.moment)
+        let receipts = step.effects.compactMap { if case .receipt(let receipt, _, _) = $0 { receipt } else { nil } }
+        #expect(receipts.map(\.operation) == [running, lost, waiting])
+        #expect(receipts.map(\.state) == [.done, .done, .started])
+        #expect(receipts.map(\.result) == [.interrupted, .interrupted, nil])
+        #expect(step.writes.contains(.removeWork(CoreBench.session, number: whole.work[0].number)))
+        #expect(!core.needsRecovery || core.record.turn != nil)
+    }
+
     /// A session with `prompts` finished turns, as it is stored.
     private func stored(prompts: Int) throws -> StoredSession {
         var bench = CoreBench()

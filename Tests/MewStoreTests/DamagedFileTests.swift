@@ -109,14 +109,169 @@ struct DamagedFileTests {
         }
     }
 
+    // MARK: - Losses
+
+    /// Adds the mark of an unclean end, so that the next start checks the whole file.
+    private func forgetCleanEnd(_ path: String) {
+        execute("INSERT INTO settings(name, value) VALUES('store.open', '1')", path)
+    }
+
+    private func execute(_ sql: String, _ path: String) {
+        var handle: OpaquePointer?
+        #expect(sqlite3_open(path, &handle) == SQLITE_OK)
+        #expect(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
+        sqlite3_close(handle)
+    }
+
+    /// Overwrites the page on which `text` is found first.
+    private func damagePage(with text: String, in path: String) throws {
+        let position = try #require(Self.position(of: text, in: try Self.content(of: path, first: 2 << 20)))
+        let file = open(path, O_RDWR)
+        defer { close(file) }
+        let page = [UInt8](repeating: 0xa5, count: 4_096)
+        #expect(pwrite(file, page, page.count, position / 4_096 * 4_096) == page.count)
+    }
+
+    private static let filling = String(repeating: "x", count: 3_000)
+
+    private static func titled(_ title: String) -> StoreWrite {
+        var record = SessionRecord(
+            createdAt: WallTime(milliseconds: 1), cwd: nil, agent: "shell", epoch: Epoch(ULID(high: 1, low: 1)),
+            history: HistoryID(ULID(high: 1, low: 2)))
+        record.title = title
+        return .putSession(SessionRow(id: Fixture.session, body: record.encoded(), isBusy: false))
+    }
+
+    private func losses(of store: SQLiteStore) async throws -> [SessionLoss] {
+        [SessionLoss](stored: try await store.setting(.losses))
+    }
+
+    @Test("what was lost is named: in the log, and in the store until the next start after a clean end")
+    func namedLosses() async throws {
+        try await withDirectory { directory, loop in
+            let path = directory("mew.db")
+            let store = try await SQLiteStore.open(path: path, on: loop)
+            try await store.commit([Self.titled("Fix it"), Fixture.row(Fixture.other)])
+            for number in 1...30 as ClosedRange<UInt64> {
+                try await store.commit([
+                    Fixture.event(number, body: "event-\(number)-" + Self.filling),
+                    Fixture.event(number, of: Fixture.other),
+                    Fixture.message(number - 1, "message-\(number)-" + Self.filling),
+                ])
+            }
+            await store.close()
+            forgetCleanEnd(path)
+            try damagePage(with: "event-15-", in: path)
+            try damagePage(with: "message-15-", in: path)
+
+            let log = Log()
+            let second = try await SQLiteStore.open(path: path, on: loop, diagnostics: log)
+            let events = try await second.events(of: Fixture.session, after: .zero, limit: 100).count
+            let messages = try await second.messages(
+                of: Fixture.session, before: .max, limit: 100, maxBytes: 1 << 30
+            ).count
+            #expect((1..<30).contains(events) && (1..<30).contains(messages))
+            let loss = SessionLoss(
+                session: Fixture.session, title: "Fix it", isReadable: true, messages: UInt64(30 - messages),
+                events: UInt64(30 - events), requests: 0)
+            #expect(try await losses(of: second) == [loss])
+            #expect(log.names.count { $0 == "session_damaged" } == 1)
+            await second.close()
+            forgetCleanEnd(path)
+            let third = try await SQLiteStore.open(path: path, on: loop)
+            #expect(try await losses(of: third) == [loss])
+            await third.close()
+            let fourth = try await SQLiteStore.open(path: path, on: loop)
+            #expect(try await losses(of: fourth).isEmpty)
+            await fourth.close()
+        }
+    }
+
+    @Test("sessions whose records are lost are still named, and can be deleted")
+    func lostRecords() async throws {
+        try await withDirectory { directory, loop in
+            let path = directory("mew.db")
+            let store = try await SQLiteStore.open(path: path, on: loop)
+            let sessions = (0..<200).compactMap { SessionID("sess_\($0)") }
+            for session in sessions {
+                let row = Fixture.row(session, "\(session.text)-" + String(repeating: "x", count: 300))
+                try await store.commit([row, Fixture.event(1, of: session)])
+            }
+            await store.close()
+            forgetCleanEnd(path)
+            try damagePage(with: "sess_77-", in: path)
+            let again = try await SQLiteStore.open(path: path, on: loop)
+            let lines = try await again.sessions()
+            #expect(Set(lines.map(\.id)) == Set(sessions))
+            let lost = lines.filter { $0.row == nil }
+            #expect((1..<50).contains(lost.count) && lost.allSatisfy { $0.head == .first })
+            let losses = try await losses(of: again)
+            #expect(losses.map(\.session) == lost.map(\.id) && losses.allSatisfy { !$0.isReadable })
+            try await again.commit(lost.map { .deleteSession($0.id) })
+            #expect(try await again.sessions().count == 200 - lost.count)
+            await again.close()
+        }
+    }
+
+    @Test("sessions that are gone with their names are counted")
+    func goneSessions() async throws {
+        try await withDirectory { directory, loop in
+            let path = directory("mew.db")
+            let store = try await SQLiteStore.open(path: path, on: loop)
+            for session in (0..<3).compactMap({ SessionID("sess_\($0)") }) {
+                try await store.commit([Fixture.row(session), Fixture.event(1, of: session)])
+            }
+            await store.close()
+            forgetCleanEnd(path)
+            // The table first, then its index.
+            for _ in 0..<2 { try damagePage(with: "sess_1", in: path) }
+            let log = Log()
+            let again = try await SQLiteStore.open(path: path, on: loop, diagnostics: log)
+            #expect(try await again.sessions().isEmpty)
+            let repaired = try #require(log.all.first { $0.name == "repaired" })
+            #expect(repaired.fields["sessions_gone"] == .integer(3))
+            await again.close()
+        }
+    }
+
+    @Test("a repair needs little memory, however large the file is")
+    func repairMemory() async throws {
+        try await withDirectory { directory, loop in
+            let path = directory("mew.db")
+            try await makeDatabase(path, on: loop)
+            let megabytes = 200
+            execute(
+                """
+                WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n LIMIT \(megabytes))
+                INSERT INTO messages SELECT 1, i, i, zeroblob(1000000), 0 FROM n
+                """, path)
+            forgetCleanEnd(path)
+            try damagePage(with: "xxxxxxxx", in: path)
+            let before = Self.peakMegabytes()
+            let again = try await SQLiteStore.open(path: path, on: loop)
+            #expect(access(path + ".damaged-1", F_OK) == 0)
+            // Other tests run beside this one.
+            #expect(Self.peakMegabytes() - before < megabytes / 2)
+            await again.close()
+        }
+    }
+
+    /// Of the memory of this process.
+    private static func peakMegabytes() -> Int {
+        var usage = rusage()
+        getrusage(RUSAGE_SELF.rawValue, &usage)
+        return usage.ru_maxrss >> 10
+    }
+
     // MARK: - Bytes
 
-    private static func content(of path: String) throws -> [UInt8] {
+    /// - Parameter limit: the rest is left out.
+    private static func content(of path: String, first limit: Int = .max) throws -> [UInt8] {
         let file = open(path, O_RDONLY)
         defer { close(file) }
         var info = stat()
         try #require(fstat(file, &info) == 0)
-        var bytes = [UInt8](repeating: 0, count: Int(info.st_size))
+        var bytes = [UInt8](repeating: 0, count: min(Int(info.st_size), limit))
         try #require(read(file, &bytes, bytes.count) == bytes.count)
         return bytes
     }
@@ -129,6 +284,6 @@ struct DamagedFileTests {
 
     private static func position(of text: String, in bytes: [UInt8]) -> Int? {
         let text = Array(text.utf8)
-        return bytes.indices.first { bytes[$0...].starts(with: text) }
+        return bytes.indices.first { bytes[$0] == text[0] && bytes[$0...].starts(with: text) }
     }
 }

@@ -80,6 +80,29 @@ struct StoreTests {
         }
     }
 
+    @Test("a load and a page read little more than they keep, however large what stands behind it is")
+    func boundedReads() async throws {
+        let fixture = try Fixture("bounded")
+        defer { fixture.end() }
+        let filler = try await fixture.open()
+        let large = String(repeating: "x", count: 100_000)
+        try await filler.commit([Fixture.row(Fixture.session)])
+        for number in 1...40 as ClosedRange<UInt64> {
+            try await filler.commit([Fixture.event(number, body: large), Fixture.message(number - 1, large)])
+        }
+        await filler.close()
+        let store = try await fixture.open()
+        let before = fixture.disk.bytesRead
+        let limits = LoadLimits(events: 2_000, eventBytes: 150_000, messages: 200, messageBytes: 150_000)
+        let stored = try #require(try await store.load(Fixture.session, limits: limits))
+        #expect(stored.events.count == 1 && stored.messages.count == 1 && stored.messageCount == 40)
+        let page = try await store.messages(of: Fixture.session, before: 30, limit: 24, maxBytes: 150_000)
+        #expect(page.map(\.position) == [29])
+        // Three times what is kept and the one that does not fit, with the pages that lead there; all of it is eight megabytes.
+        #expect(fixture.disk.bytesRead - before < 1_500_000)
+        await store.close()
+    }
+
     @Test("deleting a session takes everything of it but its receipts")
     func deletion() async throws {
         try await with("deletion") { store, _ in
@@ -98,6 +121,21 @@ struct StoreTests {
             let receipt = try #require(try await store.receipt(Fixture.operation(1), of: Fixture.device))
             #expect(receipt.staysWithSession == nil)
             try await store.commit([Fixture.row(Fixture.session), Fixture.event(1)])
+        }
+    }
+
+    @Test("a session's receipts are those that stay with it, the newest first")
+    func receiptsOfSession() async throws {
+        try await with("session-receipts") { store, _ in
+            try await store.commit([
+                Fixture.row(Fixture.session), Fixture.row(Fixture.other),
+                Fixture.receipt(1, staysWith: Fixture.session, at: 1),
+                Fixture.receipt(2, staysWith: Fixture.session, at: 2), Fixture.receipt(3, staysWith: Fixture.other),
+                Fixture.receipt(4),
+            ])
+            let rows = try await store.receipts(of: Fixture.session)
+            #expect(rows.map(\.operation) == [Fixture.operation(2), Fixture.operation(1)])
+            #expect(rows.allSatisfy { $0.device == Fixture.device && $0.staysWithSession == Fixture.session })
         }
     }
 
@@ -181,6 +219,60 @@ struct StoreTests {
         }
     }
 
+    // MARK: - Unclean ends
+
+    private func isSuspect(_ session: SessionID, in store: SQLiteStore) async throws -> Bool {
+        try #require(try await store.load(session, limits: Fixture.everything)).isSuspect
+    }
+
+    /// A store with two sessions whose machine lost its power.
+    private func withPowerCut(_ label: String, _ body: (Fixture) async throws -> Void) async throws {
+        let fixture = try Fixture(label)
+        defer { fixture.end() }
+        let store = try await fixture.open()
+        try await store.commit([Fixture.row(Fixture.session), Fixture.row(Fixture.other), Fixture.event(1)])
+        fixture.disk.crash(seed: 1)
+        await store.close()
+        try await body(fixture)
+    }
+
+    @Test("after an unclean end every session is suspect until it is written again; a clean end marks none")
+    func uncleanEnd() async throws {
+        try await withPowerCut("unclean") { fixture in
+            let second = try await fixture.open()
+            #expect(try await isSuspect(Fixture.session, in: second))
+            try await second.commit([Fixture.row(Fixture.session)])
+            #expect(try await !isSuspect(Fixture.session, in: second))
+            await second.close()
+            let third = try await fixture.open()
+            #expect(try await !isSuspect(Fixture.session, in: third))
+            #expect(try await isSuspect(Fixture.other, in: third), "nobody has loaded it since")
+            try await third.commit([Fixture.row(Fixture.other)])
+            await third.close()
+            let fourth = try await fixture.open()
+            #expect(try await !isSuspect(Fixture.other, in: fourth))
+            await fourth.close()
+        }
+    }
+
+    @Test("a full disk keeps nobody from reading after an unclean end, and the mark is written when it can be")
+    func uncleanEndOnFullDisk() async throws {
+        try await withPowerCut("unclean-full") { fixture in
+            fixture.disk.limitRoom(to: 0)
+            let second = try await fixture.open()
+            #expect(try await isSuspect(Fixture.session, in: second))
+            await #expect(throws: StoreError.self) { try await second.commit([Fixture.row(Fixture.session)]) }
+            #expect(try await isSuspect(Fixture.session, in: second))
+            let full = await second.saving()
+            fixture.disk.limitRoom(to: nil)
+            #expect(await second.savingChanged(from: full).isSaving)
+            try await second.commit([Fixture.row(Fixture.session)])
+            #expect(try await !isSuspect(Fixture.session, in: second))
+            #expect(try await isSuspect(Fixture.other, in: second))
+            await second.close()
+        }
+    }
+
     @Test("whoever waits for a change of the saving state can be cancelled")
     func cancelledObserver() async throws {
         try await with("observer") { store, fixture in
@@ -202,13 +294,14 @@ struct StoreTests {
     }
 }
 
-/// Notes the names of what was told.
-private final class Log: DiagnosticSink {
-    private let state = Mutex<[String]>([])
-    var names: [String] { state.withLock { $0 } }
+/// Notes what was told.
+final class Log: DiagnosticSink {
+    private let state = Mutex<[Diagnostic]>([])
+    var names: [String] { all.map(\.name) }
+    var all: [Diagnostic] { state.withLock { $0 } }
 
     func wants(_ level: Diagnostic.Level) -> Bool { true }
-    func record(_ diagnostic: Diagnostic) { state.withLock { $0.append(diagnostic.name) } }
+    func record(_ diagnostic: Diagnostic) { state.withLock { $0.append(diagnostic) } }
 }
 
 @Suite("the database file")
@@ -304,6 +397,46 @@ struct DatabaseFileTests {
             #expect(stored.messages.map(\.position) == [1] && stored.messageCount == 2)
             let healthy = try #require(try await again.load(Fixture.other, limits: Fixture.everything))
             #expect(!healthy.isSuspect && healthy.events.count == 1)
+            await again.close()
+        }
+    }
+
+    @Test("damaged events are given up once: the next load finds the journal whole, and its numbers go on")
+    func givenUp() async throws {
+        try await withDirectory { directory, loop in
+            let store = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            try await store.commit([Fixture.row(Fixture.session)] + (1...9).map { Fixture.event($0) })
+            await store.close()
+            execute("UPDATE events SET body=x'00' WHERE seq=5", directory("mew.db"))
+            let again = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            func load() async throws -> StoredSession {
+                try #require(try await again.load(Fixture.session, limits: Fixture.everything))
+            }
+            #expect(try await load().lostEvents == 1)
+            for (last, kept) in [(5, [6, 7, 8, 9]), (9, [])] as [(UInt64, [UInt64])] {
+                let drop = StoreWrite.dropEvents(Fixture.session, upTo: SequenceNumber(last))
+                try await again.commit([Fixture.row(Fixture.session), drop])
+                let stored = try await load()
+                #expect(stored.events.map(\.sequence.rawValue) == kept)
+                #expect(stored.lostEvents == 0 && !stored.isSuspect && stored.headSequence == SequenceNumber(9))
+            }
+            try await again.commit([Fixture.event(10)])
+            #expect(try await load().events.map(\.sequence.rawValue) == [10])
+            await again.close()
+        }
+    }
+
+    @Test("waiting work that is damaged is named by its number")
+    func damagedWork() async throws {
+        try await withDirectory { directory, loop in
+            let store = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            let work = (1...3).map { StoreWrite.putWork(Fixture.session, WorkRow(number: $0, body: [1])) }
+            try await store.commit([Fixture.row(Fixture.session)] + work)
+            await store.close()
+            execute("UPDATE work SET body=x'00' WHERE number=2", directory("mew.db"))
+            let again = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+            let stored = try #require(try await again.load(Fixture.session, limits: Fixture.everything))
+            #expect(stored.work.map(\.number) == [1, 3] && stored.lostWork == [2])
             await again.close()
         }
     }

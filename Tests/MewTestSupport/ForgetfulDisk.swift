@@ -17,6 +17,9 @@ package final class ForgetfulDisk: Sendable {
         /// Bytes that may still be written; nil is no limit.
         var room: Int?
         var syncs = 0
+        var bytesRead = 0
+        /// Syncs that are still to fail.
+        var failingSyncs = 0
         var temporaries = 0
     }
 
@@ -52,9 +55,17 @@ package final class ForgetfulDisk: Sendable {
     /// How often something was made durable so far.
     package var syncs: Int { state.withLock { $0.syncs } }
 
+    /// How much was read so far.
+    package var bytesRead: Int { state.withLock { $0.bytesRead } }
+
     /// From now on only `bytes` more fit; nil lifts the limit.
     package func limitRoom(to bytes: Int?) {
         state.withLock { $0.room = bytes }
+    }
+
+    /// The next `count` syncs fail. What they were to make durable stays written, and a crash keeps any part of it.
+    package func failSyncs(_ count: Int) {
+        state.withLock { $0.failingSyncs = count }
     }
 
     /// Loses power: keeps what was synced and, of what was not, a part that `seed` chooses; some writes arrive torn.
@@ -62,7 +73,7 @@ package final class ForgetfulDisk: Sendable {
         var random = SeededGenerator(seed: seed)
         state.withLock { state in
             state.life += 1
-            state.room = nil
+            (state.room, state.failingSyncs) = (nil, 0)
             // In a fixed order, so that one seed gives one outcome.
             for name in state.files.keys.sorted() {
                 guard let file = state.files[name] else { continue }

@@ -63,6 +63,9 @@ struct ControlFields {
         return values.map(ControlFields.init)
     }
 
+    /// Empty when an older daemon does not know of it.
+    func optionalList(_ key: String) -> [ControlFields] { json[key]?.asArray?.map(ControlFields.init) ?? [] }
+
     func object(_ key: String) throws(ControlError) -> ControlFields {
         guard let value = json[key], value.asObject != nil else { throw .badField(key) }
         return ControlFields(value)

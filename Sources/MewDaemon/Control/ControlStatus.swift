@@ -21,12 +21,14 @@ package struct ControlStatus: Equatable, Sendable {
     package let isSaving: Bool
     /// Half a sentence, when nothing is being saved.
     package let notSavingReason: String?
+    /// What a damaged database lost, until the next start after a clean end.
+    package let losses: [ControlLoss]
 
     package init(
         node: NodeID, name: String, version: String, upMs: Int64, addresses: [String], relays: [String],
         relayLegs: [ControlRelay] = [], links: [ControlLink], sessions: Int, runningSessions: Int, pairedDevices: Int,
         windowSecondsLeft: Int64?,
-        isSaving: Bool, notSavingReason: String?
+        isSaving: Bool, notSavingReason: String?, losses: [ControlLoss] = []
     ) {
         self.node = node
         self.name = name
@@ -42,6 +44,7 @@ package struct ControlStatus: Equatable, Sendable {
         self.windowSecondsLeft = windowSecondsLeft
         self.isSaving = isSaving
         self.notSavingReason = notSavingReason
+        self.losses = losses
     }
 
     var json: JSON {
@@ -52,7 +55,7 @@ package struct ControlStatus: Equatable, Sendable {
             "sessions": .integer(Int64(sessions)),
             "running_sessions": .integer(Int64(runningSessions)), "paired_devices": .integer(Int64(pairedDevices)),
             "window_seconds_left": windowSecondsLeft.map(JSON.integer) ?? .null, "saving": .bool(isSaving),
-            "reason": notSavingReason.map(JSON.string) ?? .null,
+            "reason": notSavingReason.map(JSON.string) ?? .null, "losses": .array(losses.map(\.row)),
         ]
     }
 
@@ -61,6 +64,8 @@ package struct ControlStatus: Equatable, Sendable {
         for leg in try reader.list("relay_legs") { legs.append(try ControlRelay(leg)) }
         var links: [ControlLink] = []
         for link in try reader.list("links") { links.append(try ControlLink(link)) }
+        var losses: [ControlLoss] = []
+        for loss in reader.optionalList("losses") { losses.append(try ControlLoss(loss)) }
         self.init(
             node: try reader.node("node_id"), name: try reader.text("name"), version: try reader.text("version"),
             upMs: try reader.integer("up_ms"), addresses: try reader.texts("addrs"),
@@ -69,6 +74,6 @@ package struct ControlStatus: Equatable, Sendable {
             runningSessions: Int(clamping: try reader.integer("running_sessions")),
             pairedDevices: Int(clamping: try reader.integer("paired_devices")),
             windowSecondsLeft: reader.optionalInteger("window_seconds_left"), isSaving: try reader.flag("saving"),
-            notSavingReason: reader.optionalText("reason"))
+            notSavingReason: reader.optionalText("reason"), losses: losses)
     }
 }

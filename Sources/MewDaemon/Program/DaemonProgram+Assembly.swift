@@ -32,7 +32,7 @@ extension DaemonProgram {
             in: .init(
                 loop: loops.network, wall: wall, listener: opened.node, devices: StoredDevices(store),
                 sessions: sessions, files: files, home: configuration.userHome, diagnostics: diagnostics))
-        try await load(sessions, daemon, directory)
+        let losses = try await load(sessions, daemon, store, directory)
         let bound = opened.node.addresses
         let announcer = ReachAnnouncer(
             opened.node, daemon, loop: loops.network,
@@ -44,9 +44,9 @@ extension DaemonProgram {
             readiness: DaemonReadiness(
                 node: opened.node.node, name: configuration.name, addresses: opened.node.addresses,
                 relays: await relays(of: opened.node),
-                agents: catalog.entries.map(\.name), warnings: opened.warnings),
+                agents: catalog.entries.map(\.name), warnings: opened.warnings + warnings(of: losses)),
             loops: loops, daemon: daemon, announcer: announcer, sessions: sessions, node: opened.node, store: store,
-            control: control(daemon, listener, opened.node, configuration.relayToken, stopper),
+            control: control(daemon, listener, opened.node, configuration.relayToken, losses, stopper),
             controlListener: listener, lock: lock,
             diagnostics: diagnostics, stopper: stopper)
     }
@@ -63,11 +63,19 @@ extension DaemonProgram {
         }
     }
 
-    /// Sessions settle what a crash left before anybody can ask.
+    private static func warnings(of losses: [ControlLoss]) -> [String] {
+        guard !losses.isEmpty else { return [] }
+        let sessions = losses.count == 1 ? "1 session" : "\(losses.count) sessions"
+        return ["The database was damaged. What could be read was kept; \(sessions) lost something: see 'mew status'."]
+    }
+
+    /// Sessions settle what a crash left before anybody can ask. Returns what the database lost.
     private static func load(
-        _ sessions: SessionRegistry, _ daemon: Daemon, _ directory: StateDirectory
-    ) async throws(StartFailure) {
+        _ sessions: SessionRegistry, _ daemon: Daemon, _ store: SQLiteStore, _ directory: StateDirectory
+    ) async throws(StartFailure) -> [ControlLoss] {
+        let losses: [SessionLoss]
         do throws(StoreError) {
+            losses = [SessionLoss](stored: try await store.setting(.losses))
             try await sessions.start()
         } catch {
             throw StartFailure(directory.files.path, error)
@@ -77,6 +85,7 @@ extension DaemonProgram {
         } catch {
             throw StartFailure(directory.files.path, .damaged(error.reason))
         }
+        return losses.map { ControlLoss($0) }
     }
 
     private static func listen(_ directory: StateDirectory, _ loops: Loops) throws(StartFailure) -> UnixListener {
@@ -88,7 +97,8 @@ extension DaemonProgram {
     }
 
     private static func control(
-        _ daemon: Daemon, _ listener: UnixListener, _ node: Node, _ token: RelayCredential, _ stopper: Stopper
+        _ daemon: Daemon, _ listener: UnixListener, _ node: Node, _ token: RelayCredential, _ losses: [ControlLoss],
+        _ stopper: Stopper
     ) -> ControlServer {
         @Sendable func addresses() -> [String] { PayloadAddresses.current(bound: node.addresses).map(\.description) }
         @Sendable func relays() async -> [String] { await node.reachableRelays().map(\.description) }
@@ -102,7 +112,8 @@ extension DaemonProgram {
             daemon, listener: listener,
             status: {
                 await daemon.status(
-                    addresses: addresses(), relays: await relays(), homeRelays: await node.homeRelays())
+                    addresses: addresses(), relays: await relays(), homeRelays: await node.homeRelays(),
+                    losses: losses)
             },
             place: { await place() }, shutDown: { stopper.stop(backIn: nil) })
     }

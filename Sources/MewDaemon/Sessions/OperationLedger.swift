@@ -65,9 +65,12 @@ final class OperationLedger: Sendable {
         }
     }
 
+    /// A receipt that cannot be read is as good as none; that the operation is old is still known. A prompt that was never ended
+    /// and whose session is not there any more was lost with it: a deletion would have ended it.
     private func found(_ key: OperationKey) async throws(StoreError) -> ReceiptLedger.Found {
-        if let row = try await store.receipt(key.id, of: key.device), let receipt = Self.receipt(in: row) {
-            return .receipt(receipt, content: row.content)
+        if let row = try await store.receipt(key.id, of: key.device), let receipt = DaemonMessage.Receipt(in: row) {
+            let end = row.staysWithSession == nil ? receipt.lost(at: row.at) : nil
+            return .receipt(end ?? receipt, content: row.content)
         }
         return .nothing(try await store.operationBounds(of: key.device))
     }
@@ -135,12 +138,6 @@ final class OperationLedger: Sendable {
     }
 
     var remembered: Int { state.withLock { $0.ledger.remembered } }
-
-    private static func receipt(in row: ReceiptRow) -> DaemonMessage.Receipt? {
-        // A receipt that cannot be read is as good as none; that the operation is old is still known.
-        guard let json = try? JSON(parsing: row.body) else { return nil }
-        return try? DaemonMessage.Receipt.decode(json)
-    }
 
     private func wait(for key: OperationKey) async {
         let number = state.withLock { state in

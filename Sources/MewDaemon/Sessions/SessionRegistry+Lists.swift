@@ -212,7 +212,8 @@ extension SessionRegistry {
                 ? try await ledger.settle(key, at: environment.wall) : try await ledger.find(key, at: environment.wall)
             if let receipt { tell(client, .receipt(receipt), ref) }
         } catch {
-            tell(client, .error(.init(message: error.description, code: .notSaved, operation: operation)), ref)
+            // Of the question, not of the operation: that may have been done, or still come.
+            tell(client, .error(.init(message: error.description, code: .internal, operation: operation)), ref)
         }
     }
 }

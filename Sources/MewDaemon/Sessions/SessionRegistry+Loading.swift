@@ -12,6 +12,8 @@ struct SessionFailure: Error {
     let sentence: String
 
     static let unknown = SessionFailure(code: .unknownSession, sentence: "session not found")
+    static let unreadable = SessionFailure(
+        code: .internal, sentence: "failed to resume session: its record is damaged; it can only be deleted")
     static let shuttingDown = SessionFailure(code: .daemonRestarting, sentence: "the daemon is shutting down")
 }
 
@@ -72,22 +74,26 @@ extension SessionRegistry {
     private func read(_ id: SessionID) async -> LoadOutcome {
         let limits = SessionCore.loadLimits
         do {
-            guard let stored = try await environment.store.load(id, limits: limits) else { return .failure(.unknown) }
+            guard let stored = try await environment.store.load(id, limits: limits) else {
+                return .failure(listings[id] == nil ? .unknown : .unreadable)
+            }
             var younger: [EventRow] = []
             if let after = try SessionCore.missingEvents(in: stored) {
                 younger = try await environment.store.events(of: id, after: after, limit: Self.maxCatchUpEvents)
             }
+            let receipts =
+                SessionCore.needsReceipts(for: stored) ? try await environment.store.receipts(of: id) : []
             let name = SessionRecord(in: stored.row)?.agent
             let agent = environment.agent(named: name) ?? MissingAgent(name: name ?? "")
             let core = try SessionCore(
-                loading: stored, younger: younger, offer: AgentOffer(of: agent), at: environment.moment)
+                loading: stored, younger: younger, receipts: receipts, offer: AgentOffer(of: agent),
+                at: environment.moment)
             return .success(
                 SessionRunner(core, environment: environment, services: services, agent: agent))
         } catch let error as StoreError {
             return .failure(SessionFailure(code: .internal, sentence: "failed to resume session: \(error)"))
         } catch {
-            return .failure(
-                SessionFailure(code: .internal, sentence: "failed to resume session: its record cannot be read"))
+            return .failure(.unreadable)
         }
     }
 
@@ -99,17 +105,19 @@ extension SessionRegistry {
     private func settleCrash(of runner: SessionRunner) async {
         guard await runner.core.needsRecovery else { return }
         var isAgentGone = true
-        if let process = await runner.core.record.process {
-            let left = await environment.endLeftovers(process)
-            isAgentGone = left.isEmpty
-            if !left.isEmpty {
-                environment.diagnostics.record(
-                    Diagnostic(
-                        .error, "session", "orphan", "a process of a former agent does not end",
-                        ["session_id": .text(runner.id.text), "command": .text(left.joined(separator: "; "))]))
-            }
-        }
+        if let process = await runner.core.record.process { isAgentGone = await isGone(process, of: runner.id) }
         await runner.perform(.recovered(isAgentGone: isAgentGone))
+    }
+
+    /// Ends what is left of a former agent.
+    func isGone(_ process: AgentProcess, of id: SessionID) async -> Bool {
+        let left = await environment.endLeftovers(process)
+        guard !left.isEmpty else { return true }
+        environment.diagnostics.record(
+            Diagnostic(
+                .error, "session", "orphan", "a process of a former agent does not end",
+                ["session_id": .text(id.text), "command": .text(left.joined(separator: "; "))]))
+        return false
     }
 
     // MARK: - New sessions

@@ -143,8 +143,9 @@ extension SessionRegistry {
             case .refused(let code): tellRefused(operation, code, client)
             }
         } catch {
+            // Nobody could look whether it was done before.
             tell(
-                client, .error(.init(message: error.description, code: .notSaved, operation: operation)), frame.ref)
+                client, .error(.init(message: error.description, code: .internal, operation: operation)), frame.ref)
         }
         return nil
     }

@@ -61,8 +61,8 @@ package actor SessionRegistry: SessionService {
         for name in try await environment.store.settings(under: Self.pinnedPrefix).keys {
             pinnedProjects.insert(String(name.text.dropFirst(Self.pinnedPrefix.text.count)))
         }
-        let rows = try await environment.store.sessions()
-        for row in rows { note(row) }
+        let lines = try await environment.store.sessions()
+        for line in lines { await note(line) }
         let loop = environment.loop
         directory.whenLagging { [weak self] client in
             guard let registry = self else { return }
@@ -73,8 +73,10 @@ package actor SessionRegistry: SessionService {
         }
         isOpen = true
         await prune()
-        let crashed = Set(try await environment.store.processes().map(\.session))
-        for row in rows where row.isBusy || crashed.contains(row.id) { await recover(row.id) }
+        let processes = Dictionary(try await environment.store.processes().map { ($0.session, $0.process) }) { $1 }
+        for line in lines where line.row?.isBusy == true || processes[line.id] != nil {
+            await recover(line.id, processes[line.id])
+        }
     }
 
     /// The open requests of the session that a client hears.
@@ -86,24 +88,43 @@ package actor SessionRegistry: SessionService {
                 pendingQuestions: line.pendingQuestions))
     }
 
-    private func note(_ row: SessionRow) {
-        guard let record = SessionRecord(in: row) else {
+    private func note(_ line: SessionLine) async {
+        guard let record = line.row.flatMap({ SessionRecord(in: $0) }) else {
             environment.diagnostics.record(
                 Diagnostic(
-                    .error, "session", "unreadable", "a session's record cannot be read; it is left out",
-                    ["session_id": .text(row.id.text)]))
-            return
+                    .error, "session", "unreadable", "a session's record cannot be read; it can only be deleted",
+                    ["session_id": .text(line.id.text)]))
+            listings[line.id] = .unreadable(line)
+            return await endPrompts(of: line.id)
         }
-        listings[row.id] = record.info(row.id, state: .idle)
+        listings[line.id] = record.info(line.id, state: .idle)
+        listings[line.id]?.headSequence = line.head
     }
 
-    /// Loading settles what the crash left.
-    private func recover(_ id: SessionID) async {
+    /// A session that cannot be read runs nothing any more: what was acknowledged in it is over.
+    private func endPrompts(of id: SessionID) async {
+        do throws(StoreError) {
+            let ends = try await environment.store.receipts(of: id).compactMap { row -> StoreWrite? in
+                guard let end = DaemonMessage.Receipt(in: row)?.lost(at: environment.wall) else { return nil }
+                return .advanceReceipt(
+                    OperationKey(device: row.device, id: row.operation), at: end.at, body: end.encoded())
+            }
+            try await environment.store.commit(ends)
+        } catch {
+            environment.diagnostics.record(
+                Diagnostic(
+                    .warning, "session", "prompts_not_ended", error.description, ["session_id": .text(id.text)]))
+        }
+    }
+
+    /// Loading settles what the crash left. For a session that cannot be loaded nothing may go on unseen.
+    private func recover(_ id: SessionID, _ process: AgentProcess?) async {
         guard listings[id] != nil else { return }
         if case .failure(let failure) = await runner(for: id) {
             environment.diagnostics.record(
                 Diagnostic(
                     .error, "session", "recovery_failed", failure.sentence, ["session_id": .text(id.text)]))
+            if let process { _ = await isGone(process, of: id) }
         }
     }
 
@@ -229,5 +250,15 @@ package actor SessionRegistry: SessionService {
         } catch {
             environment.diagnostics.record(Diagnostic(.warning, "session", "prune_failed", error.description))
         }
+    }
+}
+
+extension SessionInfo {
+    /// The line of a session whose record is damaged.
+    fileprivate static func unreadable(_ line: SessionLine) -> SessionInfo {
+        SessionInfo(
+            sessionID: line.id, state: .idle,
+            createdAt: WallTime(milliseconds: Int64(clamping: line.id.ulid?.milliseconds ?? 0)),
+            title: "(damaged: it cannot be read, only deleted)", headSequence: line.head)
     }
 }

@@ -7,6 +7,31 @@ import MewWire
 // When the disk takes nothing, and when nothing goes on at all.
 
 extension SessionRunner {
+    /// Why an operation is refused of which nothing was stored.
+    enum Refusal: Equatable {
+        /// It has certainly no effect.
+        case notSaved
+        /// The disk failed while something was being saved, this perhaps, which a crash may bring back.
+        case inDoubt
+        /// A fault of ours, or the end of the daemon.
+        case broken
+
+        var code: ErrorCode {
+            switch self {
+            case .notSaved: .notSaved
+            case .inDoubt, .broken: .internal
+            }
+        }
+
+        var sentence: String {
+            switch self {
+            case .notSaved: "nothing is being saved: the disk is full or fails; try again when there is room"
+            case .inDoubt: "the disk failed while it was saving, and may have kept this; ask again what became of it"
+            case .broken: "the session failed; attach again"
+            }
+        }
+    }
+
     /// Nothing of the batch is stored, and nothing that was decided after it can be.
     func rollBack(_ undone: [Waiting], _ error: StoreError) {
         core = committed
@@ -15,10 +40,8 @@ extension SessionRunner {
             return
         }
         switch error {
-        case .notSaved:
-            health = .notSaving
-            for item in undone { submit(item) }
-            waitForDisk()
+        case .notSaved: stopSaving(.notSaved, undone)
+        case .inDoubt: stopSaving(.inDoubt, undone)
         case .closed, .contradiction, .damaged, .locked, .newerSchema, .readOnly:
             environment.diagnostics.record(
                 Diagnostic(
@@ -29,8 +52,21 @@ extension SessionRunner {
         }
     }
 
+    private func stopSaving(_ refusal: Refusal, _ undone: [Waiting]) {
+        health = .notSaving(refusal)
+        for item in undone { submit(item) }
+        waitForDisk()
+    }
+
+    private var isNotSaving: Bool {
+        switch health {
+        case .notSaving: true
+        case .saving, .over: false
+        }
+    }
+
     /// What changes nothing is done; operations are refused; what the agent says waits.
-    func decideWithoutSaving(_ item: Waiting) {
+    func decideWithoutSaving(_ item: Waiting, _ refusal: Refusal) {
         if case .shutDown = item.input { return shutDownUnsaved(item) }
         if let step = core.handleWithoutSaving(item.input, at: environment.moment) {
             committed = core
@@ -43,7 +79,7 @@ extension SessionRunner {
             if case .cancel = request.message, let turn = core.record.turn, heldCancels < Self.maxHeldCancels {
                 return stopUnsaved(turn.id, item)
             }
-            refuse(request, .notSaved, for: item.client)
+            refuse(request, refusal, for: item.client)
             item.performed?.resume()
         case .agent, .turnEnded, .commandEnded, .recovered, .revoked:
             hold(item)
@@ -89,7 +125,7 @@ extension SessionRunner {
         let store = environment.store
         environment.loop.spawn { [self] in
             var state = await store.saving()
-            while !state.isSaving, await health == .notSaving {
+            while !state.isSaving, await isNotSaving {
                 let news = await store.savingChanged(from: state)
                 // A cancelled wait, and a store that is closed, have no news.
                 guard news != state else { return }
@@ -100,7 +136,7 @@ extension SessionRunner {
     }
 
     private func goOn() {
-        guard health == .notSaving else { return }
+        guard isNotSaving else { return }
         health = .saving
         let items = held
         held = []
@@ -122,7 +158,7 @@ extension SessionRunner {
 
     func drop(_ item: Waiting) {
         switch item.input {
-        case .request(let request): refuse(request, .internal, for: item.client)
+        case .request(let request): refuse(request, .broken, for: item.client)
         case .agent(let call, _, _): answer(call, .failed(.gone))
         case .attach, .resume, .drained, .detach, .turnEnded, .commandEnded, .recovered, .shutDown, .erased,
             .revoked, .deadline:
@@ -132,14 +168,11 @@ extension SessionRunner {
     }
 
     /// Nothing could be stored, so that an `error` answers and no receipt (spec/native-wire.md §2).
-    private func refuse(_ request: ClientRequest, _ code: ErrorCode, for client: SessionClient?) {
+    private func refuse(_ request: ClientRequest, _ refusal: Refusal, for client: SessionClient?) {
         if let key = request.operation { services.ledger.abandon(key) }
         guard let client else { return }
-        let sentence =
-            code == .notSaved
-            ? "nothing is being saved: the disk is full or fails; try again when there is room"
-            : "the session failed; attach again"
-        let error = DaemonMessage.ErrorReply(message: sentence, code: code, operation: request.operation?.id)
+        let error = DaemonMessage.ErrorReply(
+            message: refusal.sentence, code: refusal.code, operation: request.operation?.id)
         var forms = FrameForms(.error(error), session: id, ref: request.ref)
         guard let bytes = forms.bytes(for: client, isAttached: false) else { return }
         _ = client.push(bytes, .reply)

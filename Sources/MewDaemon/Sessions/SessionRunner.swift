@@ -64,7 +64,7 @@ actor SessionRunner {
     enum Health: Equatable {
         case saving
         /// The disk takes nothing. `held` waits for it.
-        case notSaving
+        case notSaving(Refusal)
         /// It does nothing any more: it was shut down, or failed by a fault of ours (`Services.broke`).
         case over
     }
@@ -109,7 +109,7 @@ actor SessionRunner {
             waitingEventBytes += item.step.eventBytes
             letAhead(item)
             commit()
-        case .notSaving: decideWithoutSaving(item)
+        case .notSaving(let refusal): decideWithoutSaving(item, refusal)
         case .over: drop(item)
         }
         armDeadline()

@@ -74,7 +74,7 @@ extension StartFailure {
 extension StartFailure {
     init(_ path: String, _ error: StoreError) {
         switch error {
-        case .notSaved(let reason):
+        case .notSaved(let reason), .inDoubt(let reason):
             self.init(
                 .notSaved, "cannot write to the database in \(path): \(reason)",
                 hint: "Free some space, then try again.")

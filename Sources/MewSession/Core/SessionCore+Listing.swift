@@ -16,7 +16,9 @@ extension SessionCore {
     public var isAtRest: Bool { isIdle && work.isEmpty && clients.isEmpty }
 
     /// A crash left something to settle, or work waits that nobody has begun.
-    public var needsRecovery: Bool { record.turn != nil || record.process != nil || !work.isEmpty }
+    public var needsRecovery: Bool {
+        record.turn != nil || record.process != nil || !work.isEmpty || !orphans.isEmpty || !lostWork.isEmpty
+    }
 
     /// As much of a message as a page may have, its end; nil for one that cannot be read.
     public static func message(in row: MessageRow) -> Message? {

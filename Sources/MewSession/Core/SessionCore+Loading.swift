@@ -28,8 +28,10 @@ extension SessionCore {
     ///
     /// - Parameter younger: the events after `record.transcriptUpTo`, oldest first, where `stored.events` does not reach that
     ///   far back; see `missingEvents(in:)`.
+    /// - Parameter receipts: those of the session, where `needsReceipts` asks for them.
     public init(
-        loading stored: StoredSession, younger: [EventRow] = [], offer: AgentOffer, at moment: Moment
+        loading stored: StoredSession, younger: [EventRow] = [], receipts: [ReceiptRow] = [], offer: AgentOffer,
+        at moment: Moment
     ) throws(SessionLoadError) {
         id = stored.row.id
         self.offer = offer
@@ -45,14 +47,20 @@ extension SessionCore {
         journal = Journal(
             epoch: record.epoch, head: stored.headSequence, tail: stored.isSuspect ? [] : stored.events)
         lostEvents = stored.lostEvents
+        if stored.lostEvents > 0 {
+            let intact = stored.events.first?.sequence ?? stored.headSequence.next
+            damagedUpTo = SequenceNumber(intact.rawValue - 1)
+        }
         transcript = Transcript(
             session: stored.row.id.ulid ?? ULID(high: 0, low: 0), rows: stored.messages, count: stored.messageCount,
             streamingPart: record.streamingPart, model: record.model)
         let all = stored.work.compactMap { row in
-            Self.decode(row.body).map { Waiting(number: row.number, work: $0) }
+            Self.readWork(row).map { Waiting(number: row.number, work: $0) }
         }
+        lostWork = stored.lostWork + stored.work.filter { Self.readWork($0) == nil }.map(\.number)
         work = all.filter { $0.work.task.guidance == nil }
         guidance = all.filter { $0.work.task.guidance != nil }
+        orphans = lostPrompts(among: receipts)
         replay(younger.isEmpty ? stored.events : younger)
         mustSave = stored.isSuspect
     }
@@ -96,7 +104,7 @@ extension SessionCore {
     }
 
     /// Nil for a record that cannot be read: it is left out, as one that the disk lost.
-    private static func decode<Value: WireValue>(_ body: [UInt8]) -> Value? {
+    static func decode<Value: WireValue>(_ body: [UInt8]) -> Value? {
         guard let json = try? JSON(parsing: body) else { return nil }
         return try? Value.decode(json)
     }

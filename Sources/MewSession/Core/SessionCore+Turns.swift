@@ -50,6 +50,7 @@ extension SessionCore {
     mutating func recover(isAgentGone: Bool, _ moment: Moment) {
         if isAgentGone, record.process != nil { forgetProcess() }
         if record.turn != nil { endTurn(.interrupted, note: Self.crashNote, moment) }
+        settleLost(moment)
         startNext(moment)
     }
 

@@ -42,6 +42,12 @@ public struct SessionCore: Sendable {
     var lastScreen: (key: ScreenKey, screen: FirstScreen)?
     /// What was lost of the journal, as far as it is known.
     var lostEvents: UInt64
+    /// The end of what the load found damaged, to be given up with the next save.
+    var damagedUpTo: SequenceNumber?
+    /// Receipts of prompts of which nothing else is left, until the load is settled.
+    var orphans: [OperationKey: DaemonMessage.Receipt] = [:]
+    /// Numbers of waiting work that cannot be read, likewise.
+    var lostWork: [UInt64] = []
     /// What the session's agent offers.
     let offer: AgentOffer
 
@@ -132,6 +138,8 @@ public struct SessionCore: Sendable {
     private mutating func save() {
         guard mustSave else { return }
         mustSave = false
+        if let damagedUpTo { step.writes.insert(.dropEvents(id, upTo: damagedUpTo), at: 0) }
+        damagedUpTo = nil
         // First, because everything else of a new session belongs to this row.
         step.writes.insert(.putSession(row), at: 0)
         step.effects.append(.listingChanged)

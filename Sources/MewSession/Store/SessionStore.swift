@@ -5,7 +5,7 @@ public import MewWire
 /// devices, groups and settings (DESIGN §8).
 ///
 /// Contract: when `commit` returns, all of `writes` are on the disk, also through a loss of power; when it throws, none of them
-/// is there. Commits take effect in the order in which they were called, and a read sees every commit that returned before it.
+/// is there, and only after `inDoubt` might a crash bring them back. Commits take effect in the order in which they were called, and a read sees every commit that returned before it.
 /// Implementations may gather several commits into one, for at most 2 ms.
 ///
 /// Bodies are JSON texts that the store neither reads nor changes. A body that comes back damaged is left out: one bad record
@@ -16,7 +16,7 @@ public protocol SessionStore: Sendable {
     // MARK: Sessions
 
     /// Every session, without journal and messages.
-    func sessions() async throws(StoreError) -> [SessionRow]
+    func sessions() async throws(StoreError) -> [SessionLine]
 
     /// One session with what is needed to go on with it; nil when there is none of that name.
     ///
@@ -38,6 +38,9 @@ public protocol SessionStore: Sendable {
 
     /// The receipt of one operation; nil when none is kept.
     func receipt(_ operation: OperationID, of device: NodeID) async throws(StoreError) -> ReceiptRow?
+
+    /// Receipts that stay with a session, the newest 1,000: far more than may be unfinished.
+    func receipts(of session: SessionID) async throws(StoreError) -> [ReceiptRow]
 
     /// The bounds of a device's operations.
     func operationBounds(of device: NodeID) async throws(StoreError) -> OperationBounds
@@ -68,6 +71,9 @@ public protocol SessionStore: Sendable {
 public enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// No room on the disk, or the device fails. The store tries again by itself; `SavingState` tells when it succeeds.
     case notSaved(reason: String)
+    /// The device failed while a commit was made durable. That commit is undone, but until the store can write again nobody knows
+    /// whether a start after a crash finds it. Other commits are answered so as well, because they may repeat it.
+    case inDoubt(reason: String)
     /// The database was written by a newer version.
     case newerSchema(found: Int, known: Int)
     /// Another process has the database open.
@@ -83,6 +89,7 @@ public enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .notSaved(let reason): "nothing is being saved: \(reason)"
+        case .inDoubt(let reason): "the disk failed while it was saving, and may have kept some of it: \(reason)"
         case .newerSchema(let found, let known):
             "the database has format \(found), this program knows formats up to \(known); use a newer mew"
         case .locked: "another process has the database open"

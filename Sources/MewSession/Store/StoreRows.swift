@@ -16,6 +16,21 @@ public struct SessionRow: Hashable, Sendable {
     }
 }
 
+/// One session among all that are stored.
+public struct SessionLine: Hashable, Sendable {
+    public let id: SessionID
+    /// Nil when it is damaged.
+    public let row: SessionRow?
+    /// The highest sequence number that was ever stored; 0 when there is none.
+    public let head: SequenceNumber
+
+    public init(id: SessionID, row: SessionRow?, head: SequenceNumber) {
+        self.id = id
+        self.row = row
+        self.head = head
+    }
+}
+
 /// One journalled event.
 public struct EventRow: Hashable, Sendable {
     public let sequence: SequenceNumber
@@ -191,10 +206,13 @@ public struct StoredSession: Sendable {
     public let requests: [RequestRow]
     /// In the order in which it is to be done.
     public let work: [WorkRow]
+    /// Numbers of waiting work whose rows are damaged.
+    public let lostWork: [UInt64]
 
     public init(
         row: SessionRow, events: [EventRow], headSequence: SequenceNumber, lostEvents: UInt64, isSuspect: Bool,
-        messages: [MessageRow], messageCount: UInt64, requests: [RequestRow], work: [WorkRow]
+        messages: [MessageRow], messageCount: UInt64, requests: [RequestRow], work: [WorkRow],
+        lostWork: [UInt64] = []
     ) {
         self.row = row
         self.events = events
@@ -205,5 +223,6 @@ public struct StoredSession: Sendable {
         self.messageCount = messageCount
         self.requests = requests
         self.work = work
+        self.lostWork = lostWork
     }
 }

@@ -11,6 +11,9 @@ public enum StoreWrite: Hashable, Sendable {
     case deleteSession(SessionID)
     /// Sequence numbers follow each other without holes; anything else is a contradiction.
     case appendEvent(SessionID, EventRow)
+    /// Gives up the events up to this one: some of them are damaged, and with the new epoch nobody asks for the others. The numbers
+    /// go on where they were.
+    case dropEvents(SessionID, upTo: SequenceNumber)
     case putMessage(SessionID, MessageRow)
     /// Empties the transcript; positions start at 0 again.
     case clearMessages(SessionID)

@@ -32,7 +32,7 @@ final class Database {
 
     /// Runs one statement that returns nothing of interest.
     func run(_ sql: String, _ values: [SQLValue] = []) throws(SQLiteError) {
-        try statement(sql).run(values) { _ in }
+        try each(sql, values) { _ in .more }
     }
 
     /// Every row, made into an `Element`.
@@ -40,7 +40,10 @@ final class Database {
         _ sql: String, _ values: [SQLValue] = [], _ make: (Row) -> Element
     ) throws(SQLiteError) -> [Element] {
         var elements: [Element] = []
-        try statement(sql).run(values) { row in elements.append(make(row)) }
+        try each(sql, values) { row in
+            elements.append(make(row))
+            return .more
+        }
         return elements
     }
 
@@ -48,12 +51,19 @@ final class Database {
     func first<Element>(
         _ sql: String, _ values: [SQLValue] = [], _ make: (Row) -> Element
     ) throws(SQLiteError) -> Element? {
-        try rows(sql, values, make).first
+        var element: Element?
+        try each(sql, values) { row in
+            element = make(row)
+            return .enough
+        }
+        return element
     }
 
-    /// Hands every row to `body` until there is none, or one that cannot be read.
-    func each(_ sql: String, _ body: (Row) throws(SQLiteError) -> Void) throws(SQLiteError) {
-        try statement(sql).run([], body)
+    /// Hands rows to `body` until it has enough, there is none, or one cannot be read.
+    func each(
+        _ sql: String, _ values: [SQLValue] = [], _ body: (Row) throws(SQLiteError) -> Statement.Appetite
+    ) throws(SQLiteError) {
+        try statement(sql).run(values, body)
     }
 
     /// Several statements without parameters, separated by semicolons. For schemas and pragmas.
@@ -66,10 +76,20 @@ final class Database {
         try run("BEGIN IMMEDIATE")
         do throws(SQLiteError) {
             try body()
-            try run("COMMIT")
+            try commit()
         } catch {
             // A full disk may have rolled back already; then there is nothing left to undo.
             if sqlite3_get_autocommit(handle) == 0 { try? run("ROLLBACK") }
+            throw error
+        }
+    }
+
+    private func commit() throws(SQLiteError) {
+        do throws(SQLiteError) {
+            try run("COMMIT")
+        } catch {
+            var error = error
+            error.isOfCommit = true
             throw error
         }
     }

@@ -33,10 +33,14 @@ final class Statement {
         sqlite3_finalize(handle)
     }
 
-    /// Runs the statement with `values` in place of its `?` marks and hands every row to `body`.
+    /// Whether a reader of rows wants the next one.
+    enum Appetite { case more, enough }
+
+    /// Runs the statement with `values` in place of its `?` marks and hands its rows to `body`, as long as that wants more.
+    /// What comes after is not read.
     ///
     /// A row is valid only inside `body`.
-    func run(_ values: [SQLValue], _ body: (Row) throws(SQLiteError) -> Void) throws(SQLiteError) {
+    func run(_ values: [SQLValue], _ body: (Row) throws(SQLiteError) -> Appetite) throws(SQLiteError) {
         defer {
             sqlite3_reset(handle)
             sqlite3_clear_bindings(handle)
@@ -44,7 +48,7 @@ final class Statement {
         for (index, value) in values.enumerated() { try bind(value, at: Int32(index + 1)) }
         while true {
             switch sqlite3_step(handle) {
-            case SQLITE_ROW: try body(Row(handle: handle))
+            case SQLITE_ROW: if try body(Row(handle: handle)) == .enough { return }
             case SQLITE_DONE: return
             default: throw database.failure(String(cString: sqlite3_sql(handle)))
             }

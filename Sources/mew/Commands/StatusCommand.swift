@@ -51,10 +51,30 @@ extension Command {
             let reason = status.notSavingReason?.printable(limit: 200) ?? "unknown reason"
             output.sentence("NOTHING IS BEING SAVED: \(reason)")
         }
+        for line in lossLines(status.losses) { output.sentence(line) }
         if output.isJSON { output.json(row(status)) }
         if status.links.isEmpty { output.line("nobody is connected") }
         for link in status.links { show(LinkReport(link, of: status.name.printableName), output) }
         return .ok
+    }
+
+    /// As many as people read; JSON has all.
+    private static let shownLosses = 10
+
+    private static func lossLines(_ losses: [ControlLoss]) -> [String] {
+        let lines = losses.prefix(shownLosses).map { loss in
+            let name = loss.title.map { "\"\($0.printable(limit: 60))\" (\(loss.session.printable(limit: 40)))" }
+            return "lost with the damaged database: \(name ?? loss.session.printable(limit: 40)): \(words(of: loss))"
+        }
+        let more = losses.count - lines.count
+        return lines + (more > 0 ? ["and something of \(Words.count(more, "more session"))"] : [])
+    }
+
+    private static func words(of loss: ControlLoss) -> String {
+        let counts = [(loss.messages, "message"), (loss.events, "event"), (loss.requests, "question")]
+        let parts = counts.filter { $0.0 > 0 }.map { Words.count($0.0, $0.1) }
+        let record = loss.isReadable ? [] : ["its record (it can only be deleted)"]
+        return (record + parts).joined(separator: ", ")
     }
 
     private static func row(_ status: ControlStatus) -> JSONObject {
@@ -66,6 +86,7 @@ extension Command {
             "in_two_places": .bool(status.relayLegs.contains(where: \.isElsewhere)),
             "sessions": .integer(Int64(status.sessions)), "running": .integer(Int64(status.runningSessions)),
             "paired": .integer(Int64(status.pairedDevices)), "saving": .bool(status.isSaving),
+            "losses": .array(status.losses.map(\.row)),
         ]
     }
 

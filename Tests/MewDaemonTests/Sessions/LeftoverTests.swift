@@ -42,6 +42,21 @@ struct LeftoverTests {
         }
     }
 
+    @Test("what works for a session whose record is damaged is ended, too")
+    func damagedSession() throws {
+        try SessionsBench.with("leftover-damaged", agent: ScriptedAgent([script])) { bench in
+            let channel = try bench.client(.session)
+            try channel.send(.newSession(.init(cwd: "/tmp")))
+            let id = try #require(try channel.take().ready?.sessionID)
+            try channel.send(.prompt(.init(text: "run")))
+            let store = bench.store
+            try bench.run { try await store.commit([.putSession(SessionRow(id: id, body: [1], isBusy: true))]) }
+            bench.kill(seed: 1)
+            try bench.restart()
+            #expect(bench.endedLeftovers.all == [Self.process])
+        }
+    }
+
     @Test("a process that does not end keeps its place: no second one is recorded")
     func stubborn() throws {
         let verdict = Mutex<AgentHostError?>(nil)

@@ -422,6 +422,70 @@ struct RegistryTests {
         }
     }
 
+    @Test(
+        "an acknowledged prompt ends as interrupted when its record, its session's or the session's row is lost",
+        arguments: 0..<3)
+    func lostPrompts(_ what: Int) throws {
+        try SessionsBench.with("lost-\(what)", agent: ScriptedAgent([[.hang]])) { bench in
+            let (_, channel, id) = try open(bench)
+            let operations = try (0..<2).map { try channel.send(.prompt(.init(text: "\($0)"))) }.compactMap(\.self)
+            #expect(try channel.take().receipts.map(\.state) == [.stored, .started, .stored])
+            let losses: [StoreWrite] = [
+                .removeWork(id, number: 2), .putSession(SessionRow(id: id, body: [1], isBusy: true)),
+                .deleteSession(id),
+            ]
+            let store = bench.store
+            try bench.run { try await store.commit([losses[what]]) }
+            bench.kill(seed: 3)
+            try bench.restart()
+            try bench.settle()
+            let control = try bench.client(.control)
+            try control.send(.receiptQuery(.init(operations: operations, settle: false)))
+            let receipts = try control.take().receipts
+            #expect(receipts.map(\.state) == [.done, .done])
+            #expect(receipts.map(\.result) == [.interrupted, .interrupted])
+            #expect(bench.agent.deeds.count { if case .began = $0 { true } else { false } } == 1)
+        }
+    }
+
+    @Test("a session whose record is damaged is listed as such and can be deleted, and nothing else")
+    func unreadable() throws {
+        try SessionsBench.with("unreadable", agent: ScriptedAgent([])) { bench in
+            let (_, _, id) = try open(bench)
+            let store = bench.store
+            try bench.run { try await store.commit([.putSession(SessionRow(id: id, body: [1], isBusy: true))]) }
+            bench.kill(seed: 3)
+            try bench.restart()
+            let control = try bench.client(.control)
+            try control.send(.listSessions)
+            let line = try #require(try control.take().sessionList?.first)
+            #expect(line.sessionID == id && line.title?.contains("damaged") == true)
+            let channel = try bench.client(.session)
+            try channel.send(.attachSession(.init(sessionID: id)))
+            #expect(try channel.take().errors.map(\.message) == [SessionFailure.unreadable.sentence])
+            try control.send(.deleteSession(.init(sessionID: id)))
+            let frames = try control.take()
+            #expect(frames.receipts.map(\.state) == [.done] && frames.sessionList == [])
+        }
+    }
+
+    @Test("after a restart a list says how far each session is, though nobody has loaded it")
+    func listAfterRestart() throws {
+        try SessionsBench.with("restarted-list", agent: ScriptedAgent([[.emit(.notice("one"))]])) { bench in
+            let (control, channel, _) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            try control.send(.listSessions)
+            let before = try #require(try control.take().sessionList?.first)
+            bench.kill(seed: 3)
+            try bench.restart()
+            let after = try bench.client(.control)
+            try after.send(.listSessions)
+            let line = try #require(try after.take().sessionList?.first)
+            #expect(line.state == .idle && line.headSequence == before.headSequence)
+            #expect(try #require(line.headSequence) > .first)
+        }
+    }
+
     @Test("an answer that came too late hears who won each time it is repeated, also after a restart")
     func repeatedVerdict() throws {
         let agent = ScriptedAgent([[.permission(permission), .hang]])

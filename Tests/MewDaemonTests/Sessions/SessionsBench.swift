@@ -18,6 +18,7 @@ final class SessionsBench {
     let disk: ForgetfulDisk
     private(set) var node: SimNode
     private(set) var registry: SessionRegistry
+    private(set) var store: any SessionStore
     private(set) var agent: ScriptedAgent
     private var lives = 0
     private var clientNumber: UInt64 = 0
@@ -29,7 +30,7 @@ final class SessionsBench {
         _ world: SimWorld, _ disk: ForgetfulDisk, _ leftovers: Leftovers, _ commitTime: Duration, _ boot: Boot
     ) {
         (self.world, self.disk, endedLeftovers, self.commitTime) = (world, disk, leftovers, commitTime)
-        (node, registry, agent) = (boot.node, boot.registry, boot.agent)
+        (node, registry, store, agent) = (boot.node, boot.registry, boot.store, boot.agent)
     }
 
     /// Stands for the processes of a machine: notes which were to be ended.
@@ -54,6 +55,7 @@ final class SessionsBench {
     private struct Boot {
         let node: SimNode
         let registry: SessionRegistry
+        let store: any SessionStore
         let agent: ScriptedAgent
     }
 
@@ -79,7 +81,7 @@ final class SessionsBench {
         let storeLoop = node.makeLoop()
         let (loop, wallClock, ids) = (node.loop, node.wallClock, MonotonicIDs(entropy: node.entropy))
         let diskName = disk.name
-        let registry = try world.run(on: node) {
+        let (registry, store) = try world.run(on: node) {
             let disk = try await SQLiteStore.open(path: "/mew.db", on: storeLoop, vfs: diskName)
             let store: any SessionStore =
                 commitTime == .zero ? disk : SlowStore(store: disk, loop: loop, commitTime: commitTime)
@@ -88,9 +90,9 @@ final class SessionsBench {
                     loop: loop, store: store, agents: [agent], files: HostFiles(loop: storeLoop, home: "/tmp"),
                     ids: ids, wallClock: wallClock, endLeftovers: { leftovers.end($0) }))
             try await registry.start()
-            return registry
+            return (registry, store)
         }
-        return Boot(node: node, registry: registry, agent: agent)
+        return Boot(node: node, registry: registry, store: store, agent: agent)
     }
 
     /// The machine loses its power.
@@ -103,7 +105,7 @@ final class SessionsBench {
     func restart(agent: ScriptedAgent? = nil) throws {
         lives += 1
         let boot = try Self.start(world, "daemon-\(lives)", disk, agent ?? self.agent, endedLeftovers, commitTime)
-        (node, registry, self.agent) = (boot.node, boot.registry, boot.agent)
+        (node, registry, store, self.agent) = (boot.node, boot.registry, boot.store, boot.agent)
     }
 
     // MARK: - Clients

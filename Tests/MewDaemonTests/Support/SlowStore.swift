@@ -15,7 +15,7 @@ struct SlowStore: SessionStore {
         try await store.commit(writes)
     }
 
-    func sessions() async throws(StoreError) -> [SessionRow] { try await store.sessions() }
+    func sessions() async throws(StoreError) -> [SessionLine] { try await store.sessions() }
 
     func load(_ session: SessionID, limits: LoadLimits) async throws(StoreError) -> StoredSession? {
         try await store.load(session, limits: limits)
@@ -36,6 +36,10 @@ struct SlowStore: SessionStore {
 
     func receipt(_ operation: OperationID, of device: NodeID) async throws(StoreError) -> ReceiptRow? {
         try await store.receipt(operation, of: device)
+    }
+
+    func receipts(of session: SessionID) async throws(StoreError) -> [ReceiptRow] {
+        try await store.receipts(of: session)
     }
 
     func operationBounds(of device: NodeID) async throws(StoreError) -> OperationBounds {

@@ -73,7 +73,10 @@ package struct CoreBench {
             if let after = try SessionCore.missingEvents(in: stored) {
                 younger = (world.sessions[core.id]?.events ?? []).filter { $0.sequence > after }
             }
-            core = try SessionCore(loading: stored, younger: younger, offer: offer, at: moment)
+            let receipts = world.receipts.values.filter { $0.staysWithSession == core.id }
+            core = try SessionCore(
+                loading: stored, younger: younger,
+                receipts: SessionCore.needsReceipts(for: stored) ? Array(receipts) : [], offer: offer, at: moment)
         } catch {
             preconditionFailure("\(error)")
         }

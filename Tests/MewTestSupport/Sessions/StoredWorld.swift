@@ -9,6 +9,7 @@ package struct StoredWorld: Sendable {
     package struct Session: Sendable {
         package var row: SessionRow
         package var events: [EventRow] = []
+        package var head = SequenceNumber.zero
         package var messages: [MessageRow] = []
         package var requests: [RequestRow] = []
         package var work: [WorkRow] = []
@@ -37,11 +38,15 @@ package struct StoredWorld: Sendable {
             sessions[row.id]?.row = row
         case .deleteSession(let id): sessions[id] = nil
         case .appendEvent(let id, let row):
-            let head = sessions[id]?.events.last?.sequence ?? .zero
+            let head = sessions[id]?.head ?? .zero
             guard row.sequence == head.next else {
                 throw .contradiction("event \(row.sequence) does not follow \(head)")
             }
-            try change(id) { $0.events.append(row) }
+            try change(id) { session in
+                session.events.append(row)
+                session.head = row.sequence
+            }
+        case .dropEvents(let id, let last): try change(id) { $0.events.removeAll { $0.sequence <= last } }
         case .putMessage(let id, let row):
             try change(id) { session in
                 let count = UInt64(session.messages.count)
@@ -95,7 +100,7 @@ package struct StoredWorld: Sendable {
             events.append(event)
         }
         return StoredSession(
-            row: session.row, events: events.reversed(), headSequence: session.events.last?.sequence ?? .zero,
+            row: session.row, events: events.reversed(), headSequence: session.head,
             lostEvents: 0, isSuspect: isSuspect,
             messages: newest(session.messages[...], limits.messages, limits.messageBytes),
             messageCount: UInt64(session.messages.count), requests: session.requests, work: session.work)
