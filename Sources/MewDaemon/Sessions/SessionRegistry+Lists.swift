@@ -212,8 +212,9 @@ extension SessionRegistry {
                 ? try await ledger.settle(key, at: environment.wall) : try await ledger.find(key, at: environment.wall)
             if let receipt { tell(client, .receipt(receipt), ref) }
         } catch {
-            // Of the question, not of the operation: that may have been done, or still come.
-            tell(client, .error(.init(message: error.description, code: .internal, operation: operation)), ref)
+            // About the question. The operation is not named: it may have been done, or still come.
+            let code: ErrorCode = if case .notSaved = error { .notSaved } else { .internal }
+            tell(client, .error(.init(message: error.description, code: code)), ref)
         }
     }
 }

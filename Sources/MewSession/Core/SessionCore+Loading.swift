@@ -26,9 +26,10 @@ extension SessionCore {
 
     /// A session as it was stored.
     ///
-    /// - Parameter younger: the events after `record.transcriptUpTo`, oldest first, where `stored.events` does not reach that
-    ///   far back; see `missingEvents(in:)`.
-    /// - Parameter receipts: those of the session, where `needsReceipts` asks for them.
+    /// - Parameters:
+    ///   - younger: the events after `record.transcriptUpTo`, oldest first, where `stored.events` does not reach that far back;
+    ///     see `missingEvents(in:)`.
+    ///   - receipts: those of the session, where `needsReceipts(for:)` asks for them.
     public init(
         loading stored: StoredSession, younger: [EventRow] = [], receipts: [ReceiptRow] = [], offer: AgentOffer,
         at moment: Moment

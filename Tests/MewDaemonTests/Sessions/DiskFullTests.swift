@@ -148,6 +148,19 @@ struct DiskFullTests {
         }
     }
 
+    @Test("a question that cannot be settled for want of room says nothing of the operation, which may still come")
+    func unsettled() throws {
+        try SessionsBench.with("unsettled", agent: ScriptedAgent([])) { bench in
+            let (control, _, _) = try open(bench)
+            _ = try control.take()
+            bench.disk.limitRoom(to: 0)
+            let lost = OperationID(ULID(high: 9, low: 9))
+            try control.send(.receiptQuery(.init(operations: [lost], settle: true)))
+            let errors = try control.take().errors
+            #expect(errors.map(\.code) == [.notSaved] && errors.map(\.operation) == [nil])
+        }
+    }
+
     @Test("a channel that ends takes its question with it")
     func queryAndEnd() throws {
         let agent = ScriptedAgent([[.hang]])
