@@ -50,6 +50,15 @@ final class BenchDevice: Sendable {
         try await next(type) { $0["type"] == .string(type) }
     }
 
+    /// How much was read so far. What follows from a line may be told before the line itself is: look for it from the mark before.
+    var mark: Int { told.seen.withLock { $0.count } }
+
+    /// The first message of this type after a mark.
+    @discardableResult
+    func find(type: String, after mark: Int) async throws -> JSON {
+        try await find(type, after: mark) { $0["type"] == .string(type) }
+    }
+
     /// Says a line and waits until it was carried out.
     ///
     /// - Returns: the operation or session it is about.
@@ -72,8 +81,8 @@ final class BenchDevice: Sendable {
 
     /// How the operation ended.
     @discardableResult
-    func end(of operation: String) async throws -> JSON {
-        try await find("end of \(operation)") {
+    func end(of operation: String, after mark: Int = 0) async throws -> JSON {
+        try await find("end of \(operation)", after: mark) {
             guard $0["event"] == "operation", $0["op_id"] == .string(operation) else { return false }
             return ["settled", "refused", "absent"].contains($0["state"]?.asString)
         }

@@ -35,8 +35,7 @@ final class DiskRound {
         switch scene {
         case .idle: try await runs(stage.command())
         case .asking:
-            turn = try await laptop.perform("prompt \(session) \(stage.command())")
-            try await laptop.next(type: "permission_request")
+            turn = try await prompt(stage.command())
         case .streaming: try await stream()
         case .queued:
             try await stream()
@@ -47,10 +46,18 @@ final class DiskRound {
     }
 
     private func stream() async throws {
-        turn = try await laptop.perform("prompt \(session) \(stage.stalling())")
-        try await laptop.next(type: "permission_request")
+        turn = try await prompt(stage.stalling())
+        let mark = laptop.mark
         try await laptop.perform("answer \(session) once")
-        try await laptop.next("output") { $0["type"] == "tool_progress" && $0["chunk"]?.asString == "begun\n" }
+        try await laptop.find("output", after: mark) { $0["type"] == "tool_progress" && $0["chunk"] == "begun\n" }
+    }
+
+    /// - Returns: the prompt whose command asks for permission now.
+    private func prompt(_ command: String) async throws -> String {
+        let mark = laptop.mark
+        let operation = try await laptop.perform("prompt \(session) \(command)")
+        try await laptop.find(type: "permission_request", after: mark)
+        return operation
     }
 
     // MARK: - What the laptop does
@@ -59,10 +66,9 @@ final class DiskRound {
 
     /// A prompt that is allowed, to its end.
     func runs(_ command: String) async throws {
-        let prompt = try await laptop.perform("prompt \(session) \(command)")
-        try await laptop.next(type: "permission_request")
+        let operation = try await prompt(command)
         try await laptop.perform("answer \(session) once")
-        #expect(try await laptop.end(of: prompt)["result"] == "completed")
+        #expect(try await laptop.end(of: operation)["result"] == "completed")
     }
 
     /// The first answer was not saved: the question is open still.
@@ -72,7 +78,7 @@ final class DiskRound {
     }
 
     func letNextRun() async throws {
-        try await laptop.find("question", after: marks[0]) { $0["type"] == "permission_request" }
+        try await laptop.find(type: "permission_request", after: marks[0])
         try await laptop.perform("answer \(session) once")
         #expect(try await laptop.end(of: try #require(next))["result"] == "completed")
     }

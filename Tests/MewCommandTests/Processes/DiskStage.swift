@@ -108,7 +108,7 @@ final class DiskStage {
     }
 
     /// How much each device has told so far.
-    var toldCounts: [Int] { devices.map(\.seen.count) }
+    var toldCounts: [Int] { devices.map(\.mark) }
 
     /// Every operation that a device sent has an end.
     func everythingEnds() async throws {

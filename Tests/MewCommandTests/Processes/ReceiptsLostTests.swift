@@ -86,8 +86,9 @@ private struct LostStage {
         let (client, watcher) = (try await BenchDevice(laptop), try await BenchDevice(phone))
         for device in [client, watcher] { try await device.perform("attach \(session)") }
         if moment == .waiting {
+            let mark = watcher.mark
             try await watcher.perform("prompt \(session) true")
-            try await watcher.next(type: "permission_request")
+            try await watcher.find(type: "permission_request", after: mark)
         }
         try await islands.deafen(islands.one)
         try await client.perform("prompt \(session) echo ran >>\(marksPath)")
@@ -96,16 +97,10 @@ private struct LostStage {
         }
         if moment != .waiting { try await watcher.next(type: "permission_request") }
         if moment == .over {
-            try await watcher.perform("answer \(session) once")
-            try await watcher.next("end of the turn", where: isEnd)
+            try await letEnd(watcher)
         }
         await client.kill()
         await watcher.end()
-    }
-
-    /// Of a turn, as the session's own channel tells it.
-    private func isEnd(_ object: JSON) -> Bool {
-        object["type"] == "session_activity_changed" && object["activity"] == "idle" && object["seq"] != nil
     }
 
     /// The states of what the laptop has no end of. Nobody is asked.
@@ -131,11 +126,18 @@ private struct LostStage {
         let watcher = try await BenchDevice(phone)
         try await watcher.perform("attach \(session)")
         // The attach may have brought the question already.
-        let isAsked = watcher.seen.contains { $0["type"] == "permission_request" }
-        if !isAsked { try await watcher.next(type: "permission_request") }
-        try await watcher.perform("answer \(session) once")
-        try await watcher.next("end of the turn", where: isEnd)
+        try await watcher.find(type: "permission_request", after: 0)
+        try await letEnd(watcher)
         await watcher.end()
+    }
+
+    /// Allows what is asked, and waits for the end of its turn as the session's own channel tells it.
+    private func letEnd(_ watcher: BenchDevice) async throws {
+        let mark = watcher.mark
+        try await watcher.perform("answer \(session) once")
+        try await watcher.find("end of the turn", after: mark) {
+            $0["type"] == "session_activity_changed" && $0["activity"] == "idle" && $0["seq"] != nil
+        }
     }
 
     /// What ran.
