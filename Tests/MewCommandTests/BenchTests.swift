@@ -59,4 +59,14 @@ struct BenchTests {
         #expect(times.median == 51 && times.ninetyNine == 100)
         #expect(RoundTrips([]).median == 0)
     }
+
+    @Test(
+        "a line for 'mew bench client' is a word, a session and a text; only 'new' has no session",
+        arguments: [
+            ("new", "- "), ("prompt S echo  a b", "S echo  a b"), ("cancel S", "S "), ("prompt", nil), ("", nil),
+            ("run S x", nil),
+        ])
+    func orders(line: String, read: String?) {
+        #expect(BenchOrder(line).map { "\($0.session) \($0.text)" } == read)
+    }
 }

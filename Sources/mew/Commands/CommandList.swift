@@ -5,5 +5,5 @@ enum CommandList {
             .daemon, .pair, .add, .ls, .forget, .rename, .sessions, .projects, .agents, .models, .new, .sessionRename,
             .sessionPin, .sessionArchive, .sessionDelete, .set, .prompt, .watch, .history, .answer, .cancel, .ops,
             .peers, .peersList, .peersRename, .peersRevoke, .peersScope, .status, .ping, .id, .relay,
-        ] + Command.benches
+        ] + Command.benches + Command.benchClients
 }

@@ -64,3 +64,28 @@ final class Islands: Sendable {
         return shell.out.text
     }
 }
+
+extension Islands {
+    /// Whether there can be any here, with rules for packets (nft(8)).
+    static var arePermitted: Bool {
+        get async {
+            let start = ["unshare", geteuid() == 0 ? "-n" : "-rn", "nft", "list", "ruleset"]
+            guard let trial = try? RealProcess(start) else { return false }
+            return await trial.exit == 0
+        }
+    }
+
+    /// From now on nothing that the middle sends arrives there; what is sent from there still leaves.
+    func deafen(_ island: [String]) async throws {
+        try await run(
+            """
+            nft add table inet deaf
+            nft add chain inet deaf in '{ type filter hook input priority 0; }'
+            nft add rule inet deaf in ip saddr \(Self.middleHost) drop
+            """, by: island)
+    }
+
+    func cure(_ island: [String]) async throws {
+        try await run("nft delete table inet deaf", by: island)
+    }
+}

@@ -52,11 +52,14 @@ struct RealMachine: Sendable {
         try #require(Glibc.write(file, bytes, bytes.count) == bytes.count)
     }
 
-    func start(_ words: [String]) throws -> RealProcess {
+    func start(
+        _ words: [String], input: Descriptor? = nil, output: (any LineTaker)? = nil
+    ) throws -> RealProcess {
         let home = words.contains("--home") ? [] : ["--home", self.home]
         return try RealProcess(
             prefix + [try RealProcess.mew] + home + words,
-            environment: RealProcess.usualEnvironment + ["HOME=" + (scratch?.path ?? "/")])
+            environment: RealProcess.usualEnvironment + ["HOME=" + (scratch?.path ?? "/")], input: input?.number,
+            output: output)
     }
 
     struct Result {
@@ -94,17 +97,19 @@ extension RealMachine.Result {
     }
 }
 
-/// A daemon in a process, on loopback, and what has to be known to reach it.
+/// A daemon in a process, on loopback unless a test says where, and what has to be known to reach it.
 struct RealDaemon: Sendable {
     let machine: RealMachine
     let process: RealProcess
     let node: String
     let address: String
 
-    init(_ machine: RealMachine = RealMachine(), port: String = "0", _ options: [String] = []) async throws {
+    init(
+        _ machine: RealMachine = RealMachine(), host: String = "127.0.0.1", port: String = "0", _ options: [String] = []
+    ) async throws {
         self.machine = machine
         process = try machine.start(
-            ["daemon", "--bind", "127.0.0.1:" + port, "--name", "desk"]
+            ["daemon", "--bind", host + ":" + port, "--name", "desk"]
                 + (options.contains("--log-level") ? [] : ["--log-level", "error"]) + options)
         let line = await process.out.line(containing: "mew-node-id:")
         node = String(try #require(line, "the daemon did not start: \(process.err.text)").dropFirst(12))

@@ -22,12 +22,16 @@ final class RealProcess: Sendable {
     /// - Parameters:
     ///   - arguments: the first one is the program, looked up in PATH unless it has a slash.
     ///   - input: what it reads; nil is an input without content.
-    init(_ arguments: [String], environment: [String] = usualEnvironment, input: Int32? = nil) throws {
+    ///   - taker: gets what it prints in place of `out`.
+    init(
+        _ arguments: [String], environment: [String] = usualEnvironment, input: Int32? = nil,
+        output taker: (any LineTaker)? = nil
+    ) throws {
         let (output, errors) = (try Pipe(), try Pipe())
         let number = try Self.spawn(
             arguments, environment, input: input, output: output.writer.number, errors: errors.writer.number)
-        let (out, err, isReaped) = (out, err, Flag())
-        let (readers, collectors) = ([output.reader, errors.reader], [out, err])
+        let (out, err, isReaped) = (taker ?? out, err, Flag())
+        let (readers, collectors): ([Descriptor], [any LineTaker]) = ([output.reader, errors.reader], [out, err])
         self.number = number
         self.isReaped = isReaped
         loop = try BlockingLoop(name: "process")
@@ -101,7 +105,7 @@ final class RealProcess: Sendable {
     }
 
     /// Both ends until nobody can write to them any more, in whole lines: a block may end inside a character.
-    private static func collect(_ readers: [Descriptor], into collectors: [LineCollector]) {
+    private static func collect(_ readers: [Descriptor], into collectors: [any LineTaker]) {
         var rests: [[UInt8]] = readers.map { _ in [] }
         var entries = readers.map { pollfd(fd: $0.number, events: Int16(POLLIN), revents: 0) }
         var block = [UInt8](repeating: 0, count: 65_536)
@@ -123,3 +127,10 @@ final class RealProcess: Sendable {
         }
     }
 }
+
+/// Takes what a process prints, in whole lines, and hears the end of it.
+protocol LineTaker: LineSink {
+    func end()
+}
+
+extension LineCollector: LineTaker {}

@@ -26,8 +26,18 @@ final class DaemonProcess: Sendable {
         return access(String(path), X_OK) == 0 ? String(path) : nil
     }
 
-    /// Starts a daemon; returns when it has said that it is ready.
-    init(home: String, userHome: String) async throws {
+    /// What is waited for at a start.
+    enum Sight: Sendable {
+        /// Nothing but the process.
+        case process
+        /// A file of its state directory, which must not be there before.
+        case file(String)
+        /// It says that it is ready.
+        case ready
+    }
+
+    /// Starts a daemon; returns when `sight` is there.
+    init(home: String, userHome: String, until sight: Sight = .ready) async throws {
         loop = try BlockingLoop(name: "process")
         let path = try #require(Self.path, "the program mew was not built")
         // Nobody else who is started meanwhile gets an end of it: the output would never be over.
@@ -36,7 +46,23 @@ final class DaemonProcess: Sendable {
         number = try Self.spawn(
             [path, "daemon", "--home", home, "--bind", "127.0.0.1:0"],
             environment: ["HOME=\(userHome)", "PATH=/usr/bin:/bin"], output: pipe.writer.number)
-        try await waitUntilReady()
+        switch sight {
+        case .process: break
+        case .file(let name): try await wait(forFile: home + "/" + name)
+        case .ready: try await waitUntilReady()
+        }
+    }
+
+    /// A file that appears wakes nobody: it is looked for, as fast as that goes.
+    private func wait(forFile path: String) async throws {
+        let isThere = await blocking { [number] in
+            let limit = ContinuousClock.now + .seconds(30)
+            while access(path, F_OK) != 0 {
+                guard waitpid(number, nil, WNOHANG) == 0, ContinuousClock.now < limit else { return false }
+            }
+            return true
+        }
+        try #require(isThere, "the daemon did not make \(path)")
     }
 
     private static func spawn(_ arguments: [String], environment: [String], output: Int32) throws -> pid_t {
