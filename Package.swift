@@ -84,7 +84,7 @@ let interop: [Target] = [
 let seeds: [Target] = [
     .executableTarget(
         name: "simulated-seeds",
-        dependencies: ["MewBase", "MewSim", "MewSimQUIC", "MewSimNode"],
+        dependencies: ["MewBase", "MewSim", "MewSimQUIC", "MewSimNode", "MewSimSession"],
         path: "Tests/SimulatedSeeds",
         swiftSettings: strict)
 ]
@@ -105,6 +105,13 @@ let testSupport: [Target] = [
             "CQuic",
         ],
         path: "Tests/MewTestSupport"),
+    module(
+        "MewSimSession",
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewNode", "MewHost", "MewStore", "MewDaemon",
+            "MewClient", "MewSim", "MewTestSupport",
+        ],
+        path: "Tests/MewSimSession"),
 ]
 
 let testTargets: [Target] = [
@@ -120,6 +127,7 @@ let testTargets: [Target] = [
     tests(
         "MewWorldTests",
         ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewSimNode"]),
+    tests("MewSessionWorldTests", ["MewBase", "MewWire", "MewSim", "MewSimSession"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewSim"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests(

@@ -2,6 +2,7 @@ import Glibc
 import MewSim
 import MewSimNode
 import MewSimQUIC
+import MewSimSession
 
 /// Runs the law of the simulated network for many seeds, on every core; one world runs on one thread.
 ///
@@ -9,6 +10,8 @@ import MewSimQUIC
 ///     simulated-seeds --seed N    one seed, small and large, and what came of it
 ///     simulated-seeds --scripts FIRST COUNT    whole nodes, and the random scripts of so many seeds (`ScriptLaw`)
 ///     simulated-seeds --script N  one of them: what its nodes report, and the shortest script that still breaks a law
+///     simulated-seeds --sessions FIRST COUNT   a daemon and three devices, and the session scripts of so many seeds (`SessionLaw`)
+///     simulated-seeds --session N [whole]      one of them, as `--script`; as it is
 ///     simulated-seeds --uplinks COUNT          every change of an uplink, with so many seeds each (`UplinkChange`)
 ///     simulated-seeds --uplink CHANGE N        one of them, by its name: what its nodes report
 ///
@@ -24,6 +27,9 @@ struct SimulatedSeeds {
         case ("--seed"?, let seed?, nil, true): one(number(seed))
         case ("--scripts"?, let first?, let count?, true): await scripts(number(first), number(count))
         case ("--script"?, let seed?, nil, true): script(number(seed))
+        case ("--sessions"?, let first?, let count?, true): await sessions(number(first), number(count))
+        case ("--session"?, let seed?, nil, true): session(number(seed), isShrunk: true)
+        case ("--session"?, let seed?, "whole"?, true): session(number(seed), isShrunk: false)
         case ("--uplinks"?, let count?, nil, true): await uplinks(number(count))
         case ("--uplink"?, let name?, let seed?, true): uplink(name, number(seed))
         case (let count?, nil, nil, true): await many(number(count))
@@ -32,7 +38,8 @@ struct SimulatedSeeds {
     }
 
     private static let usage =
-        "[COUNT | --seed N | --scripts FIRST COUNT | --script N | --uplinks COUNT | --uplink CHANGE N]"
+        "[COUNT | --seed N | --scripts FIRST COUNT | --script N | --sessions FIRST COUNT | --session N [whole] | --uplinks COUNT "
+        + "| --uplink CHANGE N]"
 
     private static func number(_ text: String) -> UInt64 {
         guard let number = UInt64(text) else { fail("'\(text)' is no number of seeds", status: 2) }
@@ -82,6 +89,25 @@ struct SimulatedSeeds {
         script.plan.log = { print($0) }
         let outcome = ScriptLaw().run(script, seed: seed)
         for broken in outcome.broken { print("broken: \(broken)") }
+    }
+
+    private static func sessions(_ first: UInt64, _ count: UInt64) async {
+        let tally = await SessionTally(seeds: first..<(first + min(count, UInt64.max - first)))
+        print("figure simulated sessions: \(tally.figure)")
+        print("digest of these sessions: \(tally.digest)")
+        for (seed, failure) in tally.failures.prefix(50) {
+            print("session \(seed): \(failure); again: \(CommandLine.arguments[0]) --session \(seed)")
+        }
+        if !tally.failures.isEmpty { fail("\(tally.failures.count) sessions broke a law", status: 1) }
+    }
+
+    private static func session(_ seed: UInt64, isShrunk: Bool) {
+        let short = isShrunk ? SessionLaw.shrunk(seed: seed) : nil
+        let script = short ?? SessionScript.random(seed: seed)
+        print("session \(seed): \(script)")
+        let broken = SessionLaw.run(script, seed: seed, log: { print($0) }).broken
+        for breach in broken { print("broken: \(breach)") }
+        if !broken.isEmpty { exit(1) }
     }
 
     private static func uplinks(_ seeds: UInt64) async {

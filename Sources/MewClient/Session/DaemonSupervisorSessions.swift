@@ -145,7 +145,8 @@ extension DaemonSupervisor {
         let how = end == .withLink ? "the connection was lost" : "the daemon ended the channel of the session"
         opening.feed.offerLast(.failure(ClientError(.deliveryUnknown, how)))
         // What a link that is gone means for its sessions, whoever serves it says.
-        guard end == .byDaemon, let bound, channels[bound]?.generation == generation else { return }
+        guard end == .byDaemon, let bound else { return }
+        guard channels[bound]?.generation == generation else { return await handle(.drained(bound)) }
         channels[bound] = nil
         await handle(.channelEnded(bound))
     }
@@ -178,7 +179,11 @@ extension DaemonSupervisor {
             }
         }
         if let id = bound {
-            guard channels[id]?.generation == generation else { return false }  // detached, or opened anew
+            guard channels[id]?.generation == generation else {
+                // Detached, or opened anew: read to its end, because what was said on it may still have to be done.
+                if case .receipt(let receipt) = frame.message { await handle(.answered(receipt, isSettled: false)) }
+                return true
+            }
             await handle(.session(frame, id))
             reportLive(opening, id)
         } else if case .receipt(let receipt) = frame.message {

@@ -32,6 +32,8 @@ enum ClientInput: Sendable {
     /// The daemon ended its channel; the link lives.
     case channelEnded(SessionID)
     case left(SessionID)
+    /// The daemon has taken everything that was said on a channel that was left.
+    case drained(SessionID)
     /// A page before what is shown was asked for; its answer carries `ref`.
     case pageAsked(SessionID, before: UInt64, ref: String)
 

@@ -107,6 +107,18 @@ extension DaemonState {
         query(asked(of: session).filter { $0.state != .unknown && $0.state != .sending }, settle: false)
     }
 
+    /// The same about everything that was said in a session, not prompts alone.
+    mutating func queriesOfKnown(in session: SessionID) -> [ClientEffect] {
+        query(said(in: session).filter { $0.state != .unknown && $0.state != .sending }, settle: false)
+    }
+
+    /// Asks about what was said in a session and has no answer; what the daemon does not have is made impossible.
+    mutating func queriesOfUnknown(in session: SessionID) -> [ClientEffect] {
+        query(said(in: session).filter { $0.state == .unknown }, settle: true)
+    }
+
+    private func said(in session: SessionID) -> [Operation] { asked(of: nil).filter { $0.session == session } }
+
     private func asked(of session: SessionID?) -> [Operation] {
         guard link?.isNative == true else { return [] }
         return view.operations.values.filter { session == nil || ($0.session == session && $0.kind == .prompt) }

@@ -53,6 +53,7 @@ struct DaemonState: Sendable {
         case .channelLost(let id, let reason): return channelLost(id, reason)
         case .channelEnded(let id): return channelEnded(id)
         case .left(let id): return left(id)
+        case .drained(let id): return queriesOfUnknown(in: id)
         case .pageAsked(let id, let before, let ref):
             view.attached[id]?.pageAsked(before: before, ref: ref)
             return []
@@ -111,6 +112,7 @@ struct DaemonState: Sendable {
 
     private mutating func control(_ frame: DaemonFrame, at now: WallTime) -> [ClientEffect] {
         proved(by: frame, at: now)
+        let wasSaving = view.isSaving
         view.apply(frame.message)
         var effects: [ClientEffect] = [.handOver(frame)]
         switch frame.message {
@@ -126,6 +128,9 @@ struct DaemonState: Sendable {
             effects += refused(error)
         case .revoked(let revoked):
             effects.append(.revoked(revoked))
+        case .daemonState where !wasSaving && view.isSaving:
+            // Without a disk nothing could be settled, and what waited for it has an end now.
+            effects += queries()
         default:
             break
         }
@@ -169,8 +174,9 @@ struct DaemonState: Sendable {
                 .publish(.session(SessionEvent(session: id, frame: frame, isLive: isLive, isOwnEcho: isOwn)))
             ]
         case .phaseChanged(.live):
-            // What a gap swallowed may be receipts, too: they have no number that would show it.
-            return [.publish(.sessionPhase(id, .live))] + queriesOfKnown(of: id)
+            // What a gap swallowed may be receipts, too: they have no number that would show it. And the daemon may have told them
+            // on a channel that it did not know to be dead.
+            return [.publish(.sessionPhase(id, .live))] + queriesOfKnown(in: id)
         case .phaseChanged(let phase): return [.publish(.sessionPhase(id, phase))]
         case .resume(let sequence): return [.resume(id, after: sequence)]
         case .turnEnded: return turnEnded(in: id)

@@ -1,0 +1,121 @@
+internal import MewBase
+
+/// One thing that people do, or that happens to them.
+package enum SessionAct: Hashable, Sendable, CustomStringConvertible {
+    // What people do, each at a device.
+    case prompt(Int)
+    case guide(Int)
+    /// Answers the oldest question that it shows.
+    case answer(Int)
+    /// Every device answers at once, and not the same.
+    case race
+    case cancel(Int)
+    case clear(Int)
+    case compact(Int)
+    case takeLease(Int)
+    case releaseLease(Int)
+    case detach(Int)
+    case attach(Int)
+    case pageBack(Int)
+
+    // What happens.
+    case cut(Cut, Duration)
+    /// A device's process is stopped.
+    case freeze(Int, Duration)
+    case freezeDesk(Duration)
+    case killDevice(Int, startingAgainAfter: Duration)
+    case stopDesk(startingAgainAfter: Duration)
+    case killDesk(SimDesk.Dying, startingAgainAfter: Duration)
+    case fillDisk(leaving: Int, Duration)
+
+    package enum Cut: Hashable, Sendable {
+        case all
+        case device(Int)
+        case toDesk(Int)
+        case fromDesk(Int)
+    }
+
+    package var description: String {
+        switch self {
+        case .prompt(let device): ".prompt(\(device))"
+        case .guide(let device): ".guide(\(device))"
+        case .answer(let device): ".answer(\(device))"
+        case .race: ".race"
+        case .cancel(let device): ".cancel(\(device))"
+        case .clear(let device): ".clear(\(device))"
+        case .compact(let device): ".compact(\(device))"
+        case .takeLease(let device): ".takeLease(\(device))"
+        case .releaseLease(let device): ".releaseLease(\(device))"
+        case .detach(let device): ".detach(\(device))"
+        case .attach(let device): ".attach(\(device))"
+        case .pageBack(let device): ".pageBack(\(device))"
+        case .cut(let cut, let time): ".cut(.\(cut), \(Self.text(time)))"
+        case .freeze(let device, let time): ".freeze(\(device), \(Self.text(time)))"
+        case .freezeDesk(let time): ".freezeDesk(\(Self.text(time)))"
+        case .killDevice(let device, let pause): ".killDevice(\(device), startingAgainAfter: \(Self.text(pause)))"
+        case .stopDesk(let pause): ".stopDesk(startingAgainAfter: \(Self.text(pause)))"
+        case .killDesk(let dying, let pause): ".killDesk(.\(dying), startingAgainAfter: \(Self.text(pause)))"
+        case .fillDisk(let bytes, let time): ".fillDisk(leaving: \(bytes), \(Self.text(time)))"
+        }
+    }
+
+    private static func text(_ time: Duration) -> String { ".milliseconds(\(Int(time.milliseconds)))" }
+
+    /// Whether it happens to people, and is not what they do.
+    package var isMishap: Bool {
+        switch self {
+        case .prompt, .guide, .answer, .race, .cancel, .clear, .compact, .takeLease, .releaseLease, .detach, .attach,
+            .pageBack:
+            false
+        case .cut, .freeze, .freezeDesk, .killDevice, .stopDesk, .killDesk, .fillDisk: true
+        }
+    }
+}
+
+/// What happens in one world, and when.
+package struct SessionScript: Sendable, CustomStringConvertible {
+    package struct Entry: Hashable, Sendable, CustomStringConvertible {
+        /// Since the one before, or since all devices showed the session.
+        package var after: Duration
+        package var act: SessionAct
+
+        package init(after: Duration, _ act: SessionAct) { (self.after, self.act) = (after, act) }
+
+        package var description: String { "(\(Int(after.milliseconds)) ms, \(act))" }
+    }
+
+    package static let devices = 3
+    package static let maxEntries = 40
+
+    package var entries: [Entry]
+
+    package init(_ entries: [Entry]) { self.entries = entries }
+
+    package var description: String { entries.map(\.description).joined(separator: " ") }
+
+    /// The shortest script that still breaks the law, as far as leaving out finds it. What is left out leaves its time to the next
+    /// one, so that the others happen when they did.
+    ///
+    /// - Parameter tries: scripts to run at most.
+    package func shrunk(tries: Int = 80, whileBroken isBroken: (SessionScript) -> Bool) -> SessionScript {
+        var (best, size, tries) = (self, max(1, entries.count / 2), tries)
+        while true {
+            var start = 0
+            while start < best.entries.count {
+                let shorter = best.without(start..<min(start + size, best.entries.count))
+                tries -= 1
+                if tries >= 0, isBroken(shorter) { best = shorter } else { start += size }
+            }
+            if size == 1 { return best }
+            size /= 2
+        }
+    }
+
+    private func without(_ range: Range<Int>) -> SessionScript {
+        var script = self
+        let time = entries[range].reduce(Duration.zero) { $0 + $1.after }
+        if range.upperBound < entries.count { script.entries[range.upperBound].after += time }
+        script.entries.removeSubrange(range)
+        return script
+    }
+}

@@ -1,0 +1,80 @@
+import Glibc
+import MewBase
+import MewSim
+import MewSimSession
+
+/// What came of the session scripts of many seeds.
+struct SessionTally: Sendable {
+    private(set) var failures: [(seed: UInt64, failure: String)] = []
+    private var seeds = 0
+    private var acts = 0
+    private var mishaps = 0
+    private var turns = 0
+    private var events = 0
+    private var requests = 0
+    private var recoveries: [Duration] = []
+    /// Over the digests, in whatever order they were run.
+    private(set) var digest: UInt64 = 0
+    private var wallTime = Duration.zero
+    private var processorTime = Duration.zero
+
+    private init() {}
+
+    init(seeds: Range<UInt64>) async {
+        let cores = UInt64(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        let (wall, processor) = (ContinuousClock.now, Tally.processorTime)
+        self = await withTaskGroup(of: SessionTally.self) { group in
+            for core in 0..<cores {
+                group.addTask {
+                    var part = SessionTally()
+                    for seed in stride(from: seeds.lowerBound + core, to: seeds.upperBound, by: Int(cores)) {
+                        part.add(SessionLaw.run(seed: seed), of: seed)
+                    }
+                    return part
+                }
+            }
+            return await group.reduce(into: SessionTally()) { $0.merge($1) }
+        }
+        failures.sort { $0.seed < $1.seed }
+        recoveries.sort()
+        wallTime = wall.duration(to: .now)
+        processorTime = Tally.processorTime - processor
+    }
+
+    private mutating func add(_ outcome: SessionLaw.Outcome, of seed: UInt64) {
+        seeds += 1
+        acts += outcome.counts.acts
+        mishaps += outcome.counts.mishaps
+        turns += outcome.counts.turns
+        events += outcome.counts.events
+        requests += outcome.counts.requests
+        recoveries.append(outcome.counts.recovery)
+        digest &+= SeededGenerator.mix(outcome.digest ^ SeededGenerator.mix(seed))
+        if !outcome.broken.isEmpty {
+            failures.append((seed, outcome.broken.map(\.description).joined(separator: "; ")))
+        }
+    }
+
+    private mutating func merge(_ part: SessionTally) {
+        seeds += part.seeds
+        acts += part.acts
+        mishaps += part.mishaps
+        turns += part.turns
+        events += part.events
+        requests += part.requests
+        recoveries += part.recoveries
+        failures += part.failures
+        digest &+= part.digest
+    }
+
+    var figure: String {
+        "\(seeds) seeds in \(wallTime.components.seconds) s (\(processorTime.components.seconds) processor seconds): "
+            + "\(acts) acts, \(mishaps) mishaps, \(turns) turns, \(requests) questions, \(events) events; "
+            + "at rest after \(recovery(500)) s in the median, \(recovery(1_000)) s at most"
+    }
+
+    private func recovery(_ perThousand: Int) -> Int64 {
+        guard !recoveries.isEmpty else { return 0 }
+        return recoveries[min(recoveries.count - 1, recoveries.count * perThousand / 1_000)].components.seconds
+    }
+}
