@@ -65,8 +65,8 @@ let modules: [Target] = [
     .executableTarget(
         name: "mew",
         dependencies: [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewNode", "MewDaemon",
-            "MewClient", "CQrencode",
+            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewNode", "MewStore",
+            "MewDaemon", "MewClient", "CQrencode",
         ],
         swiftSettings: strict),
 ]

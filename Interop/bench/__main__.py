@@ -12,17 +12,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import idle, relayed
+from . import idle, relayed, sessions
 from .islands import Islands
 from .peers import Example, Iroh, Mew, PlainUDP, processor
 from .process import Failed
 from .report import Row, table
 
-MEASURES = ("handshakes", "echo", "throughput", "idle", "relay", "relay-tls")
+MEASURES = ("handshakes", "echo", "throughput", "idle", "relay", "relay-tls", "sessions")
 # Of one stream through a relay.
 RELAYED_BYTES = 200_000_000
-# Part of `relay`, for whoever works on it.
-PARTS = ("relay-throughput",)
+# Parts of `relay` and `sessions`, for whoever works on them.
+PARTS = ("relay-throughput", "sessions-store", "sessions-told", "sessions-screen", "sessions-crowd", "sessions-slow-line")
 
 
 def main() -> int:
@@ -185,6 +185,78 @@ class Bench:
             Row("relayed over TLS, one stream", secret[speed], clear[speed], peer, "MB/s"),
             Row("relay's CPU per GB forwarded over TLS", secret[cost], clear[cost], peer, "s"),
             Row(f"relay's memory per idle client over TLS at {relayed.IDLE_CLIENTS:,}", secret_kib, clear_kib, peer, "KiB"),
+        ]
+
+    def sessions(self) -> list[Row]:
+        return [
+            *self.sessions_store(), *self.sessions_told(), *self.sessions_screen(), *self.sessions_crowd(),
+            *self.sessions_slow_line(),
+        ]
+
+    def sessions_store(self) -> list[Row]:
+        """The store alone, and the daemon around it. Every event is on the disk before anybody hears of it."""
+        seconds = 3 * self.scale
+        alone, together = self.medians(
+            lambda: sessions.commits(self.directory, 1, seconds), lambda: sessions.commits(self.directory, 64, seconds))
+        with sessions.Desk(self.directory / "store") as desk:
+            count = str(int(2_000 * self.scale))
+            one, many = self.medians(
+                lambda: desk.bench("fanout", "--events", count),
+                lambda: desk.bench("fanout", "--events", count, "--sessions", "64"))
+        rate, stored = "per_second", "stored_per_second"
+        return [
+            Row("commits of 64 writers, one sync for all that wait", together[rate], alone[rate], "one writer, a sync each", "1/s"),
+            Row("events stored by 64 sessions, one sync for all", many[stored], 20_000, "20,000/s", "1/s", least=1),
+            Row("events stored by one session, a sync each", one[stored], alone[rate], "the store alone", "1/s"),
+        ]
+
+    def sessions_told(self) -> list[Row]:
+        """One session that tells 64 events at a time, and one that tells 1,000 a second."""
+        rows = []
+        with sessions.Desk(self.directory / "told") as desk:
+            for clients, events in ((1, 20_000), (10, 10_000), (100, 2_000), (1_000, 200)):
+                (told,) = self.medians(lambda: desk.bench(
+                    "fanout", "--events", str(max(50, int(events * self.scale))), "--clients", str(clients), "--lanes", "64"))
+                rows.append(Row(
+                    f"events stored and told to {clients:,} client{'s' if clients > 1 else ''}", told["told_per_second"],
+                    told["told_per_second"] * clients, "what arrives", "1/s"))
+            (paced,) = self.medians(lambda: desk.bench(
+                "fanout", "--events", str(int(5_000 * self.scale)), "--clients", "100", "--rate", "1000"))
+        return [
+            *rows,
+            Row("1,000 events/s to 100 clients, 99 %", paced["p99_ms"], 20, "20 ms", "ms", most=1),
+            Row("1,000 events/s to 100 clients, median", paced["p50_ms"], paced["p99_ms"], "their 99 %", "ms"),
+        ]
+
+    def sessions_screen(self) -> list[Row]:
+        found = sessions.first_screens(self.directory, int(50 * self.scale), self.rounds)
+        with sessions.Desk(self.directory / "replay") as desk:
+            (replay,) = self.medians(lambda: desk.bench("replay", "--count", str(int(50 * self.scale))))
+        least = found[min(found)]
+        return [
+            *(Row(f"first screen of {events:,} events", one["p50_ms"], least["p50_ms"], "1,000 events", "ms")
+              for events, one in found.items()),
+            Row(f"first screen of {sessions.LARGEST:,} events, first after a start", found[sessions.LARGEST]["first_ms"], 50,
+                "50 ms", "ms", most=1),
+            *(Row(f"bytes of it, {events:,} events", one["bytes"] / 1024, 64, "64 KiB", "KiB", most=1)
+              for events, one in found.items()),
+            Row("replay of 1,000 events", replay["p50_ms"], least["p50_ms"], "a first screen", "ms"),
+        ]
+
+    def sessions_crowd(self) -> list[Row]:
+        found = sessions.crowd(self.directory, 50, self.rounds)
+        rise = max(found["beside_worst_ms"] - found["alone_p50_ms"], 0)
+        return [
+            Row("a ping's worst delay beside 50 that attach, rise", rise, 50, "50 ms", "ms", most=1),
+            Row("a ping's median delay beside 50 that attach", found["beside_p50_ms"], found["alone_p50_ms"], "the same alone",
+                "ms"),
+        ]
+
+    def sessions_slow_line(self) -> list[Row]:
+        found = sessions.slow_line(self.directory, self.rounds)
+        return [
+            Row(f"first screen of {sessions.LARGEST:,} events over 256 kbit/s", found["first_s"], 3, "3 s", "s", most=1),
+            Row("the slowest of them", found["worst_s"], 3, "3 s", "s", most=1),
         ]
 
     def islands(self, stack: contextlib.ExitStack, relay: type) -> tuple:

@@ -2,6 +2,7 @@ package import MewBase
 package import MewIdentity
 package import MewNode
 package import MewRelay
+package import MewSession
 package import MewWire
 
 /// What `mew daemon` was asked for.
@@ -22,6 +23,8 @@ package struct DaemonConfiguration: Sendable {
     package var version: String
     /// The values of `--agent`.
     package var agents: [String]
+    /// Offered besides those, and before them: the agents of measurements, which no option names.
+    package var extraAgents: [any AgentBackend] = []
     /// The home directory of the daemon's user: where sessions without a directory work.
     package var userHome: String
     /// Of the agents, as `NAME=value`.

@@ -18,8 +18,10 @@ extension DaemonProgram {
         let wall = SystemWallClock()
         let ids = MonotonicIDs(entropy: SystemEntropy())
         let files = HostFiles(loop: loops.files, home: configuration.userHome)
-        let backends = catalog.backends(
-            loop: loops.agents, home: configuration.userHome, environment: configuration.environment)
+        let backends =
+            configuration.extraAgents
+            + catalog.backends(
+                loop: loops.agents, home: configuration.userHome, environment: configuration.environment)
         let sessions = SessionRegistry(
             SessionEnvironment(
                 loop: loops.network, store: store, agents: backends, files: files, ids: ids, wallClock: wall,

@@ -20,8 +20,8 @@ package struct Announcements<Way: Hashable & Sendable>: Sendable {
 
     package init() {}
 
-    /// When to look next.
-    package var deadline: Instant { open.map(\.next).min() ?? .distantFuture }
+    /// When to look next. Asked after every packet, and a key path into a generic type is looked up each time: a closure.
+    package var deadline: Instant { open.lazy.map { $0.next }.min() ?? .distantFuture }
 
     /// Begins, or begins anew: a way that was interrupted is shown again.
     package mutating func add(_ way: Way, now: Instant) {

@@ -10,7 +10,7 @@ extension SessionCore {
     /// What a client that attaches is given.
     private enum First {
         case nothing
-        case replay(ArraySlice<[UInt8]>, after: SequenceNumber)
+        case replay([[UInt8]], after: SequenceNumber)
         case snapshot
     }
 
@@ -58,7 +58,7 @@ extension SessionCore {
         switch first {
         case .nothing: break
         case .replay(let events, let after):
-            step.effects.append(.replay(Array(events), from: after.next, to: client.id))
+            step.effects.append(.replay(events, from: after.next, to: client.id))
         case .snapshot: giveSnapshot(to: client)
         }
         giveOpenRequests(to: client)

@@ -14,9 +14,8 @@ public struct Journal: Sendable {
     public private(set) var head: SequenceNumber
     public private(set) var epoch: Epoch
 
-    /// The events `head - events.count + 1 … head`; the first `dropped` entries are no longer kept.
-    private var events: [[UInt8]] = []
-    private var dropped = 0
+    /// The events `head - events.count + 1 … head`.
+    private var events = FrameQueue()
     private var bytes = 0
 
     public init(epoch: Epoch) {
@@ -31,7 +30,7 @@ public struct Journal: Sendable {
         for event in tail { keep(event.body) }
     }
 
-    var keptEvents: Int { events.count - dropped }
+    var keptEvents: Int { events.count }
 
     /// The number that the next event will have; it is part of the event's own text.
     var next: SequenceNumber { head.next }
@@ -45,13 +44,12 @@ public struct Journal: Sendable {
     /// A tail may have been lost: what clients remember of the old numbers means nothing any more.
     mutating func startEpoch(_ epoch: Epoch) {
         self.epoch = epoch
-        events = []
-        dropped = 0
+        events = FrameQueue()
         bytes = 0
     }
 
     /// What a client gets that has everything up to `sequence` of `epoch`; nil when only a snapshot helps.
-    func replay(after sequence: SequenceNumber?, epoch: Epoch?) -> ArraySlice<[UInt8]>? {
+    func replay(after sequence: SequenceNumber?, epoch: Epoch?) -> [[UInt8]]? {
         guard let sequence, epoch == self.epoch, sequence <= head else { return nil }
         let missing = head.rawValue - sequence.rawValue
         guard missing <= UInt64(keptEvents) else { return nil }
@@ -61,16 +59,6 @@ public struct Journal: Sendable {
     private mutating func keep(_ body: [UInt8]) {
         events.append(body)
         bytes += body.count
-        while keptEvents > Self.maxReplayEvents || bytes > Self.maxReplayBytes { drop() }
-    }
-
-    /// Moves the beginning; the array is shortened only when half of it is empty, so that a drop costs nothing on average.
-    private mutating func drop() {
-        bytes -= events[dropped].count
-        events[dropped] = []
-        dropped += 1
-        guard dropped * 2 > events.count, dropped > 64 || dropped == events.count else { return }
-        events.removeFirst(dropped)
-        dropped = 0
+        while keptEvents > Self.maxReplayEvents || bytes > Self.maxReplayBytes { bytes -= events.removeFirst().count }
     }
 }

@@ -1,5 +1,6 @@
 import MewBase
 import MewIdentity
+import MewLoop
 import MewQUIC
 import MewWire
 
@@ -8,6 +9,7 @@ import MewWire
 extension Command {
     static let benches: [Command] = [
         benchServe, benchHandshakes, benchEcho, benchReceive, benchHold, benchCrowd, benchPing,
+        benchDesk, benchBigSession, benchAttach, benchReplay, benchFanout, benchCommits, benchHostile,
     ]
 
     private static let node = Positional<NodeID>("NODE", "the node ID that 'mew bench serve' printed") {
@@ -124,13 +126,23 @@ extension Command {
         throw CommandFailure(.unreachable, "the relay has lost the clients")
     }
 
+    private static let pause = Option<Int>(
+        "pause-ms", "N", "wait so long after each (default 0)", read: Readers.integer("--pause-ms", in: 0...10_000))
+
     private static let benchPing = Command(
-        "bench ping", "measure round trips of the ping message, as fast as they go",
-        positionals: [Common.daemon.required], options: [count.spec] + Common.routes
+        "bench ping", "measure round trips of the ping message",
+        positionals: [Common.daemon.required], options: [count.spec, pause.spec] + Common.routes
     ) { invocation async throws(CommandFailure) in
-        let link = try await BenchLink.open(1, to: try await BenchLink.Target(invocation))
-        let times = try await link[0].ping(invocation[count] ?? 20_000)
-        report(invocation, ["p50_us": .number(times.median), "p99_us": .number(times.ninetyNine)])
+        let target = try await BenchLink.Target(invocation)
+        let link = try await BenchLink.open(1, to: target)
+        let pause = Duration.milliseconds(invocation[pause] ?? 0)
+        let times = try await link[0].ping(invocation[count] ?? 20_000, pause: pause, on: LoopClock(target.loop))
+        report(
+            invocation,
+            [
+                "p50_us": .number(times.median), "p99_us": .number(times.ninetyNine),
+                "worst_us": .number(times.worst),
+            ])
         return .ok
     }
 
@@ -147,7 +159,7 @@ extension Command {
         return BenchMeasurements(peer: peer, node: node, route: route)
     }
 
-    private static func report(_ invocation: Invocation, _ object: JSONObject) {
+    static func report(_ invocation: Invocation, _ object: JSONObject) {
         let output = invocation.context.output
         output.json(object)
         output.line(object.entries.map { "\($0.key) \($0.value.text)" }.joined(separator: "  "))

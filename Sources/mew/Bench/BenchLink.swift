@@ -62,8 +62,8 @@ struct BenchLink: Sendable {
 
     func untilClosed() async { _ = await link.closed() }
 
-    /// Round trips of `ping` and `pong`, one after the other.
-    func ping(_ count: Int) async throws(CommandFailure) -> RoundTrips {
+    /// Round trips of `ping` and `pong`, one after the other, with a pause after each.
+    func ping(_ count: Int, pause: Duration, on loop: LoopClock) async throws(CommandFailure) -> RoundTrips {
         let clock = ContinuousClock()
         var times: [Duration] = []
         times.reserveCapacity(count)
@@ -75,11 +75,37 @@ struct BenchLink: Sendable {
                     if case .pong = try await receive() { break pong }
                 }
                 if turn >= 0 { times.append(start.duration(to: clock.now)) }
+                if turn >= 0, pause > .zero { _ = await loop.pause(for: pause) }
             }
         } catch {
             throw CommandFailure(.unreachable, "the daemon has stopped answering: \(error)")
         }
         return RoundTrips(times)
+    }
+
+    // MARK: - Sessions
+
+    /// A channel for one session; nothing is said on it yet.
+    func openChannel() async throws(CommandFailure) -> BenchChannel {
+        do throws(ChannelError) {
+            return BenchChannel(try await link.openChannel())
+        } catch {
+            throw CommandFailure(.unreachable, "the daemon takes no further channel: \(error)")
+        }
+    }
+
+    /// Returns when the turns of `count` sessions have ended, as everybody is told on control.
+    func untilIdle(_ count: Int) async throws(CommandFailure) {
+        var left = count
+        do {
+            while left > 0 {
+                if case .sessionActivityChanged(let change) = try await receive(), change.activity == .idle {
+                    left -= 1
+                }
+            }
+        } catch {
+            throw CommandFailure(.unreachable, "the daemon has stopped telling: \(error)")
+        }
     }
 
     // MARK: - Messages

@@ -15,6 +15,7 @@ struct RoundTrips: Sendable {
     var count: Int { sorted.count }
     var median: Double { microseconds(at: 0.5) }
     var ninetyNine: Double { microseconds(at: 0.99) }
+    var worst: Double { microseconds(at: 1) }
 
     private func microseconds(at share: Double) -> Double {
         guard !sorted.isEmpty else { return 0 }

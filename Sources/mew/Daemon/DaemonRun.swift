@@ -5,6 +5,7 @@ import MewIdentity
 import MewLoop
 import MewNode
 import MewRelay
+import MewSession
 import MewWire
 
 #if canImport(Glibc)
@@ -23,6 +24,8 @@ struct DaemonOptions: Sendable {
     var relayTrust: String?
     var name: String?
     var agents: [String] = []
+    /// Those of measurements, which live on the daemon's loops.
+    var extraAgents: @Sendable (DaemonProgram.Loops) -> [any AgentBackend] = { _ in [] }
     /// When something starts it again after SIGTERM; nil when nobody promised that.
     var backIn: Duration?
     var logsJSON = false
@@ -94,7 +97,8 @@ struct DaemonRun: Sendable {
             minimum: options.level, format: options.logsJSON ? .json : .human, wall: SystemWallClock(),
             loop: context.runtime.files
         ) { errors.write($0) }
-        let configuration = try configuration()
+        var configuration = try configuration()
+        configuration.extraAgents = options.extraAgents(loops)
         do throws(StartFailure) {
             return try await DaemonProgram.start(configuration, on: loops, diagnostics: log)
         } catch {
