@@ -10,7 +10,7 @@ extension Command {
     private static let word = Positional<String>("ANSWER", "once, session or deny", read: Readers.text("ANSWER"))
 
     private static let benchClient = Command(
-        "bench client", "stay connected and do what lines on standard input say",
+        "bench client", "stay connected and do what lines of input say",
         positionals: [Common.daemon.required], options: Common.routes,
         details: [
             "A line is 'new', or a word, a session ID and a text: attach, detach, prompt, guide, cancel, answer, slash, mode, "
@@ -29,7 +29,7 @@ extension Command {
     }
 
     private static let benchAnswer = Command(
-        "bench answer", "answer the newest question of a session at each line on standard input",
+        "bench answer", "answer a session's question at each line of input",
         positionals: [Common.daemon.required, Common.session.required, word.required], options: Common.routes,
         details: ["Prints the session's events as JSON, one a line. Ends with its input."]
     ) { invocation async throws(CommandFailure) in

@@ -7,7 +7,7 @@ import Testing
 // Topology: a desk; two devices that answer at one moment, `red` with yes and `blue` with no; a third one that prompts and watches.
 // Law (spec/native-wire.md §3, NEEDS N-40): a question has one outcome, and everybody learns the same one.
 
-@Suite("Answers that race, with real processes", .timeLimit(.minutes(3)))
+@Suite("Answers that race, with real processes", .timeLimit(.minutes(5)))
 struct AnswerRaceTests {
     private static let rounds = 200
 
@@ -19,7 +19,7 @@ struct AnswerRaceTests {
         var winners: [String: [Int]] = [:]
         for round in 1...Self.rounds { winners[try await stage.play(round), default: []].append(round) }
         let (red, blue) = (winners["red", default: []], winners["blue", default: []])
-        print("of \(Self.rounds) races red won \(red.count), blue won \(blue.count)")
+        print("figure: of \(Self.rounds) races red won \(red.count), blue won \(blue.count)")
         // The agent was told yes exactly as often as yes won, and then it acted once.
         #expect(try await stage.marks() == red.map(String.init))
         let outcomes = stage.watcher.seen.filter { $0["type"] == "request_resolved" }
