@@ -11,15 +11,7 @@ struct Patience: Sendable {
     var kill: Duration = .seconds(2)
 }
 
-/// One command from its start to the end of everything it started.
-///
-/// ```
-/// idle ── start ──▶ held ── release ──▶ running ── leader exits ──▶ lingering ──┐
-///                     │                    │            output ends, or 2 s ────┤ nothing left ──▶ over
-///                     └──── terminate ─────┴── SIGTERM ──▶ ending ◀─────────────┘ something left
-///                                                            │ all gone ──▶ over
-///                                                            └─ 2 s ── SIGKILL ──▶ killed ── all gone, or 2 s ──▶ over
-/// ```
+/// One command from its start to the end of everything it started (`ShellPhase`).
 ///
 /// Pinned to a loop that is not the network's: looking for processes takes a millisecond. One consumer calls `next`.
 actor ShellRun {
@@ -28,18 +20,10 @@ actor ShellRun {
         case ended(ShellEnd)
     }
 
-    enum Phase: Equatable {
-        case idle, held, running
-        case lingering(until: Instant)
-        case ending(until: Instant)
-        case killed(until: Instant)
-        case over
-    }
-
     nonisolated let unownedExecutor: UnownedSerialExecutor
     private let loop: EventLoop
     private let patience: Patience
-    private(set) var phase = Phase.idle
+    private(set) var phase = ShellPhase.idle
     private var pacer: OutputPacer
     private var child: ChildProcess?
     private var exit: ProcessExit?
@@ -86,27 +70,35 @@ actor ShellRun {
     }
 
     /// Opens the gate: from now on the command runs.
-    func release() {
-        guard phase == .held else { return }
+    func release() { perform(phase.released) }
+
+    /// Ends the command and all it started: SIGTERM, and SIGKILL for who is left after the grace. Idempotent.
+    func terminate() {
+        perform(phase.terminated)
+        rearm()
+    }
+
+    private func perform(_ step: ShellPhase.Step) {
+        switch step {
+        case .nothing: break
+        case .open: open()
+        case .giveUpGate:
+            // Without its opening the gate ends by itself.
+            gate = nil
+            phase = .ending(until: loop.now.advanced(by: patience.grace))
+        case .linger: phase = .lingering(until: loop.now.advanced(by: patience.linger))
+        case .endLeftovers: endLeftovers()
+        case .endSession: endSession()
+        case .kill: kill()
+        case .finish: finish()
+        }
+    }
+
+    private func open() {
         phase = .running
         pacer = OutputPacer(now: loop.now)
         gate?.write(Shell.opening)
         readOn()
-    }
-
-    /// Ends the command and all it started: SIGTERM, and SIGKILL for who is left after the grace. Idempotent.
-    func terminate() {
-        switch phase {
-        case .held:
-            // Without its opening the gate ends by itself.
-            gate = nil
-            phase = .ending(until: loop.now.advanced(by: patience.grace))
-        case .running, .lingering:
-            endSession()
-        case .idle, .ending, .killed, .over:
-            return
-        }
-        rearm()
     }
 
     /// What happens next: output as it is due, then the end, once.
@@ -184,29 +176,19 @@ actor ShellRun {
         exit = ended
         if let watch = exitWatch { loop.unwatch(watch) }
         exitWatch = nil
-        if phase == .running { phase = .lingering(until: loop.now.advanced(by: patience.linger)) }
+        perform(phase.leaderExited)
         settle()
     }
 
     /// Goes on as far as what has happened allows.
     private func settle() {
-        defer { wake() }
-        switch phase {
-        case .lingering where output == nil: endLeftovers()
-        case .ending where exit != nil && living.isEmpty: finish()
-        case .killed where exit != nil: finish()
-        case .idle, .held, .running, .lingering, .ending, .killed, .over: return
-        }
+        perform(
+            phase.settled(hasExited: exit != nil, hasOutput: output != nil, isAnybodyLeft: !living.isEmpty))
+        wake()
     }
 
     private func deadlinePassed() {
-        let now = loop.now
-        switch phase {
-        case .lingering(let until) where until <= now: endLeftovers()
-        case .ending(let until) where until <= now: kill()
-        case .killed(let until) where until <= now: finish()
-        case .idle, .held, .running, .lingering, .ending, .killed, .over: break
-        }
+        perform(phase.due(now: loop.now))
         wake()
     }
 
@@ -279,9 +261,8 @@ actor ShellRun {
         switch phase {
         case .idle, .held, .over: nil
         // Without a consumer there is nobody to tell, and the batch waits.
-        case .running: waiter == nil ? nil : pacer.nextDeadline
-        case .lingering(let until), .ending(let until), .killed(let until):
-            min(until, waiter.flatMap { _ in pacer.nextDeadline } ?? until)
+        case .running, .lingering, .ending, .killed:
+            [phase.deadline, waiter == nil ? nil : pacer.nextDeadline].compactMap(\.self).min()
         }
     }
 }

@@ -21,9 +21,13 @@ public struct ULID: Hashable, Comparable, Sendable, CustomStringConvertible {
     public var milliseconds: UInt64 { high >> 16 }
 
     /// The next identifier in order; the same one at the very end of the space.
-    public var successor: ULID {
-        guard low == .max else { return ULID(high: high, low: low + 1) }
-        return high == .max ? self : ULID(high: high + 1, low: 0)
+    public var successor: ULID { advanced(by: 1) }
+
+    /// The identifier that many places further in order; the last one of all at the very end of the space.
+    public func advanced(by distance: UInt64) -> ULID {
+        let (next, isCarried) = low.addingReportingOverflow(distance)
+        guard isCarried else { return ULID(high: high, low: next) }
+        return high == .max ? ULID(high: .max, low: .max) : ULID(high: high + 1, low: next)
     }
 
     public static func < (left: ULID, right: ULID) -> Bool {

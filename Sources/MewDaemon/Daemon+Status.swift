@@ -25,7 +25,7 @@ extension Daemon {
             node: description.node, name: description.name, version: description.version,
             upMs: startedAt.duration(to: loop.now).wholeMilliseconds, addresses: addresses, relays: relays,
             relayLegs: homeRelays.map { ControlRelay($0, now: loop.now) }, links: links, sessions: tally.sessions,
-            runningSessions: tally.running,
+            runningSessions: tally.running, sessionsNeedingYou: tally.needingYou,
             pairedDevices: devices.devices.count { $0.revokedAtMs == nil },
             windowSecondsLeft: windowRemaining?.components.seconds, isSaving: saving.isSaving,
             notSavingReason: saving.reason, losses: losses)

@@ -21,6 +21,15 @@ struct ULIDTests {
         #expect(ULID(text) == nil)
     }
 
+    @Test("places further on carry into the upper half, and stop at the end of the space")
+    func distance() {
+        #expect(ULID(high: 1, low: 1).advanced(by: 2) == ULID(high: 1, low: 3))
+        #expect(ULID(high: 1, low: .max).successor == ULID(high: 2, low: 0))
+        #expect(ULID(high: 1, low: .max - 1).advanced(by: 3) == ULID(high: 2, low: 1))
+        #expect(ULID(high: .max, low: .max).successor == ULID(high: .max, low: .max))
+        #expect(ULID(high: .max, low: .max - 1).advanced(by: 3) == ULID(high: .max, low: .max))
+    }
+
     @Test("the time is the milliseconds that were passed in")
     func time() {
         #expect(ULID("01K4SJKHR00000000000T0KEN1")?.milliseconds == 1_757_500_000_000)

@@ -312,6 +312,7 @@ struct DaemonStateTableTests {
         ("ask again", .askAgain),
         ("turn over", .session(Frames.activity(.idle), id)),
         ("gap", .session(Frames.gap(after: 9), id)),
+        ("lease", .session(DaemonFrame(.leaseState(.init(kind: .input, target: id.text, holder: nil))), id)),
         ("channel ended", .channelEnded(id)),
         ("left", .left(id)),
         ("gone", .gone(id)),
@@ -371,6 +372,7 @@ struct DaemonStateTableTests {
         none, ask again: –
         none, turn over: hand tell:session_activity_changed
         none, gap: hand tell:session→replaying RESUME(1)
+        none, lease: hand tell:lease_state
         none, channel ended: keep:sending→unknown tell:session→lost tell:session→attaching ATTACH
         none, left: keep:sending→unknown
         none, gone: tell:session→gone
@@ -389,6 +391,7 @@ struct DaemonStateTableTests {
         native, ask again: SETTLE(unknown) QUERY(stored)
         native, turn over: hand tell:session_activity_changed SETTLE(unknown) QUERY(stored)
         native, gap: hand tell:session→replaying RESUME(1)
+        native, lease: hand tell:lease_state
         native, channel ended: keep:sending→unknown tell:session→lost SETTLE(sending,unknown) QUERY(stored) tell:session→attaching ATTACH
         native, left: keep:sending→unknown QUERY(sending,unknown) QUERY(stored)
         native, gone: tell:session→gone
@@ -407,6 +410,7 @@ struct DaemonStateTableTests {
         stock, ask again: –
         stock, turn over: hand tell:session_activity_changed
         stock, gap: hand tell:session→replaying RESUME(1)
+        stock, lease: hand tell:lease_state
         stock, channel ended: keep:sending→unknown tell:session→lost tell:session→attaching ATTACH
         stock, left: keep:sending→unknown
         stock, gone: tell:session→gone
@@ -420,5 +424,110 @@ struct DaemonStateTableTests {
         stock, pong: hand succeeded remember tell:pong
         stock, error: hand keep:sending→refused tell:error
         stock, revoked: hand revoked tell:revoked
+        """
+}
+
+@Suite("The answers of a request's table")
+struct AnsweringTableTests {
+    private static let first = OperationID(ULID(high: 3, low: 1))
+    private static let second = OperationID(ULID(high: 3, low: 2))
+
+    private enum State: String, CaseIterable { case open, sending }
+
+    private static func session(in state: State) -> AttachedSession {
+        var session = AttachedSession(id: id)
+        let frames = [Frames.ready(.snapshot), Frames.page(asOf: 1), Frames.caughtUp(1)]
+        for frame in frames + [Frames.request(1, command: "ls", seq: 2)] { take(frame, &session) }
+        if state == .sending { session.answering(Frames.requestID(1), with: first) }
+        return session
+    }
+
+    private static func take(_ frame: DaemonFrame, _ session: inout AttachedSession) {
+        _ = session.receive(frame, isNative: true, now: WallTime(milliseconds: 1))
+    }
+
+    private static func verdict(_ outcome: AnswerOutcome) -> DaemonFrame {
+        DaemonFrame(.answerVerdict(.init(operation: first, requestID: Frames.requestID(1), outcome: outcome)))
+    }
+
+    private static func snapshot(with requests: [DaemonFrame]) -> [DaemonFrame] {
+        [Frames.ready(.snapshot), Frames.page(asOf: 2)] + requests + [Frames.caughtUp(2)]
+    }
+
+    private typealias Input = (name: String, apply: @Sendable (inout AttachedSession) -> Void)
+
+    private static let verdicts: [Input] = AnswerOutcome.allCases.map { outcome in
+        let apply: @Sendable (inout AttachedSession) -> Void = { take(verdict(outcome), &$0) }
+        return ("verdict \(outcome.rawValue)", apply)
+    }
+
+    private static let others: [Input] =
+        [
+            ("answered from here", { $0.answering(Frames.requestID(1), with: second) }),
+            ("that answer came to nothing", { $0.notAnswered(first) }),
+            ("another answer came to nothing", { $0.notAnswered(second) }),
+            ("resolved", { take(Frames.resolved(1), &$0) }),
+            ("the same again", { take(Frames.request(1, command: "ls"), &$0) }),
+            ("changed", { take(Frames.request(1, command: "rm"), &$0) }),
+            ("turn over", { take(Frames.activity(.idle), &$0) }),
+            ("channel lost", { _ = $0.channelLost(ClientError(.unreachable, "lost")) }),
+            (
+                "snapshot with it",
+                { for frame in snapshot(with: [Frames.request(1, command: "ls")]) { take(frame, &$0) } }
+            ),
+            ("snapshot without it", { for frame in snapshot(with: []) { take(frame, &$0) } }),
+        ]
+
+    private static func words(_ session: AttachedSession) -> String {
+        switch session.requests.first?.answering {
+        case .open: "open"
+        case .sending(let operation): "sending(\(operation == first ? 1 : 2))"
+        case nil: "closed"
+        }
+    }
+
+    @Test("open and sending against everything that is said of a request")
+    func table() {
+        let lines = State.allCases.flatMap { state in
+            (Self.verdicts + Self.others).map { name, apply in
+                var session = Self.session(in: state)
+                apply(&session)
+                return "\(state.rawValue), \(name): \(Self.words(session))"
+            }
+        }
+        expect(lines, Self.snapshot)
+    }
+
+    private static let snapshot = """
+        open, verdict settled: closed
+        open, verdict repeated: closed
+        open, verdict too_late: closed
+        open, verdict not_what_was_shown: open
+        open, verdict unknown: closed
+        open, answered from here: sending(2)
+        open, that answer came to nothing: open
+        open, another answer came to nothing: open
+        open, resolved: closed
+        open, the same again: open
+        open, changed: open
+        open, turn over: open
+        open, channel lost: open
+        open, snapshot with it: open
+        open, snapshot without it: closed
+        sending, verdict settled: closed
+        sending, verdict repeated: closed
+        sending, verdict too_late: closed
+        sending, verdict not_what_was_shown: open
+        sending, verdict unknown: closed
+        sending, answered from here: sending(2)
+        sending, that answer came to nothing: open
+        sending, another answer came to nothing: sending(1)
+        sending, resolved: closed
+        sending, the same again: sending(1)
+        sending, changed: open
+        sending, turn over: sending(1)
+        sending, channel lost: open
+        sending, snapshot with it: sending(1)
+        sending, snapshot without it: closed
         """
 }

@@ -15,7 +15,7 @@ struct ConnectionTests {
             let link = try await stage.accept()
             let hello = try await link.welcome(version: "0.2.0")
             #expect(hello.deviceName == "laptop")
-            #expect(hello.capabilities == (applicationProtocol == .native ? ["ops", "resume", "desk"] : nil))
+            #expect(hello.capabilities == (applicationProtocol == .native ? ["ops", "resume", "desk", "lease"] : nil))
             let phase = try await feed.phase { $0.readyLink != nil }
             #expect(phase.readyLink?.scope == .control)
             #expect(phase.readyLink?.applicationProtocol == applicationProtocol)

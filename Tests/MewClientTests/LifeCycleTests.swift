@@ -177,6 +177,26 @@ struct ProofTests {
             #expect(await supervisor.proof() == .seconds(5), "the link had its last proof at zero")
         }
     }
+
+    @Test(
+        "at a loss it is the link's last sign, or now when the daemon closed the link itself", arguments: [true, false])
+    func atTheLoss(saysGoodbye: Bool) async throws {
+        let stage = Stage()
+        let environment = ClientEnvironment(
+            dialer: stage.device, clock: StandingClock(now: Instant(nanoseconds: 5_000_000_000)),
+            wallClock: stage.environment.wallClock, entropy: stage.environment.entropy, store: stage.store,
+            deviceName: "laptop", app: "mew test", clientKind: .cli)
+        let supervisor = DaemonSupervisor(record: stage.record, environment: environment)
+        try await stage.run(supervisor) { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            while await supervisor.view.record.version == nil { _ = await feed.next() }
+            stage.wall.set(WallTime(milliseconds: 200_000))
+            if saysGoodbye { await link.link.close(code: .shuttingDown, reason: "") } else { stage.daemon.breakLinks() }
+            try await feed.phase { if case .waiting = $0 { true } else { false } }
+            #expect(await supervisor.view.lastProof == WallTime(milliseconds: saysGoodbye ? 200_000 : 195_000))
+        }
+    }
 }
 
 /// A clock of links on which no time passes.

@@ -61,6 +61,12 @@ final class CommandStage: Sendable {
     func run(
         _ words: String..., daemon play: @escaping @Sendable (FakeLink) async throws -> Void
     ) async throws -> Result {
+        try await run(words, daemon: play)
+    }
+
+    func run(
+        _ words: [String], daemon play: @escaping @Sendable (FakeLink) async throws -> Void
+    ) async throws -> Result {
         async let played: Void = play(try await FakeLink.accept(on: daemon))
         let result = try await run(words)
         // A command that never dialled must not leave its daemon waiting.

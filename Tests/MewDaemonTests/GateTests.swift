@@ -37,6 +37,47 @@ struct GateTests {
         #expect(await task.value == false)
     }
 
+    private static let gates: [(name: String, make: @Sendable () -> Gate)] = [
+        ("waiting", { Gate() }),
+        (
+            "open",
+            {
+                let gate = Gate()
+                gate.open()
+                return gate
+            }
+        ),
+        (
+            "closed",
+            {
+                let gate = Gate()
+                gate.close()
+                return gate
+            }
+        ),
+    ]
+
+    @Test("every state of a gate against opening and closing: who waits, and who comes afterwards")
+    func table() async {
+        var lines: [String] = []
+        for (name, make) in Self.gates {
+            for (input, opens) in [("open", true), ("close", false)] {
+                let gate = make()
+                async let waiting = gate.passed()
+                opens ? gate.open() : gate.close()
+                let (first, later) = (await waiting, await gate.passed())
+                lines.append("\(name), \(input): \(first ? "pass" : "stay") → \(later ? "pass" : "stay")")
+            }
+        }
+        // Who comes to an open gate may be through before it closes.
+        lines.removeAll { $0.hasPrefix("open, close") }
+        #expect(
+            lines == [
+                "waiting, open: pass → pass", "waiting, close: stay → stay", "open, open: pass → pass",
+                "closed, open: stay → stay", "closed, close: stay → stay",
+            ])
+    }
+
     private actor Value {
         private(set) var number = 0
         func set(_ new: Int) { number = new }

@@ -197,6 +197,17 @@ struct LeaseTests {
         }
     }
 
+    @Test("a list says who holds it, natively")
+    func listed() throws {
+        var (bench, laptop, _, _) = held()
+        #expect(bench.core.info.leaseHolder?.name == "laptop")
+        var unnamed = bench.core.info
+        unnamed.leaseHolder = nil
+        #expect(bench.core.info.encoded(for: .stock) == unnamed.encoded(for: .stock))
+        bench.send(lease(.release), from: laptop)
+        #expect(bench.core.info.leaseHolder == nil)
+    }
+
     @Test("what is not to be had is refused: a lease of others, its release, the size of a terminal")
     func refusals() {
         var (bench, _, phone, _) = held()

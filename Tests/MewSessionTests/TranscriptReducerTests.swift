@@ -160,4 +160,22 @@ struct TranscriptReducerTests {
         #expect(Set(reducer.messages.flatMap { $0.parts.map(\.id) }).count == 3)
         #expect(reducer.messages[1].parts[0].content.text?.isSynthetic == true)
     }
+
+    @Test("files that came with a prompt are parts behind its text, named after the message", arguments: [true, false])
+    func files(hasName: Bool) {
+        let files = [Attachment(path: "/a/shot.png", mime: "image/png"), Attachment(path: "/etc/hosts")]
+        let named = hasName ? MessageID(ULID(high: 5, low: .max - 1)) : nil
+        let reducer = reduce([
+            .userMessage(.init(text: "look", messageID: named, attachments: files)), .slashResult(.init(text: "b")),
+        ])
+        let message = reducer.messages[0]
+        #expect(
+            message.parts.dropFirst().map(\.content.file) == [
+                Part.File(mime: "image/png", filename: "shot.png", url: "/a/shot.png"),
+                Part.File(mime: "application/octet-stream", filename: "hosts", url: "/etc/hosts"),
+            ])
+        #expect(message.parts.map(\.id.ulid) == (1...3).map { message.id.ulid.advanced(by: $0) })
+        let others = reducer.messages[1]
+        #expect(Set(message.parts.map(\.id)).isDisjoint(with: others.parts.map(\.id) + [PartID(others.id.ulid)]))
+    }
 }

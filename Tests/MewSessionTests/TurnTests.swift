@@ -108,6 +108,47 @@ struct TurnTests {
         #expect(bench.startedTurns[0].attachments == [Attachment(path: "/a/shot.png", mime: "image/png")])
     }
 
+    @Test(
+        "the event of a prompt brings its files, so that whoever is there sees what the history shows; not on stock links"
+    )
+    func attachmentsLive() throws {
+        var bench = CoreBench()
+        let (laptop, phone) = (bench.attach(isNew: true), bench.attach(.stock, kind: .mobile, device: 2))
+        _ = (bench.takeFrames(laptop), bench.takeFrames(phone))
+        let files = [Attachment(path: "/a/shot.png", mime: "image/png"), Attachment(path: "/etc/hosts")]
+        bench.send(.prompt(.init(text: "look", attachments: files)), from: laptop)
+        let event = try #require(bench.takeFrames(laptop).first { $0.message.kind == .userMessage })
+        var live = TranscriptReducer(session: try #require(CoreBench.session.ulid))
+        live.apply(event.message, sequence: event.sequence, at: bench.wall)
+        let row = try #require(bench.world.sessions[CoreBench.session]?.messages.first)
+        #expect(SessionCore.message(in: row) == live.messages[0])
+        #expect(live.messages[0].parts.count == 3)
+        let shown = try #require(bench.takeFrames(phone).first { $0.message.kind == .userMessage })
+        let bytes = try #require(shown.encoded(for: .stock))
+        #expect(String(decoding: bytes, as: UTF8.self) == #"{"type":"user_message","text":"look"}"#)
+    }
+
+    @Test("no identifier after a message's own is given away twice, however fast they come")
+    func identifiers() throws {
+        for seed in 0..<50 as Range<UInt64> {
+            var bench = CoreBench(seed: seed)
+            let client = bench.attach(isNew: true)
+            let files = (0..<5).map { Attachment(path: "/\($0)") }
+            for _ in 0..<8 {
+                bench.send(.prompt(.init(text: "x", attachments: files)), from: client)
+                bench.send(.guide(.init(text: "y")), from: client)
+            }
+            let rows = bench.world.sessions[CoreBench.session]?.messages ?? []
+            let messages = try rows.map { try #require(SessionCore.message(in: $0)) }
+            let all = messages.flatMap { [$0.id.ulid] + $0.parts.map(\.id.ulid) }
+            let turns = bench.storedEvents.compactMap { frame -> ULID? in
+                if case .userMessage(let message) = frame.message { message.turnID?.ulid } else { nil }
+            }
+            #expect(all.count == 8 * 7 + 8 * 2)
+            #expect(Set(all + turns).count == all.count + Set(turns).count)
+        }
+    }
+
     // MARK: - Cancel
 
     @Test("cancel ends the turn it names, closes its requests everywhere, and says aborted")

@@ -29,7 +29,7 @@ extension WireForm {
             #"{"type":"session_cleared"}"#),
         WireForm(
             #"session_list sessions |"#,
-            #"{"type":"session_list","sessions":[{"session_id":"sess_01K4SJKHR00000000000SESS01","state":"running","model":"sonnet-x","provider":"anthropic","created_at":1757500000000,"last_message_at":1757500009950,"summary":"Crash","client_count":1,"cwd":"/Users/me/app","workspace_path":"/Users/me/app","last_turn_failed":true,"archived":true,"pinned":true,"group_id":"grp_1","change_stats":{"added":12,"removed":3,"files":["src/main.swift"]},"usage":{"input_tokens":5120,"output_tokens":480,"cache_read_tokens":4096,"cache_write_tokens":0,"cost":0.0142,"turns":2},"context_tokens":5120,"pending_permissions":1,"pending_questions":2,"first_message":"Fix it","title":"Crash","agent":"shell","head_seq":57,"turn_id":"01K4SJKMRW000000000000TRN1"}]}"#
+            #"{"type":"session_list","sessions":[{"session_id":"sess_01K4SJKHR00000000000SESS01","state":"running","model":"sonnet-x","provider":"anthropic","created_at":1757500000000,"last_message_at":1757500009950,"summary":"Crash","client_count":1,"cwd":"/Users/me/app","workspace_path":"/Users/me/app","last_turn_failed":true,"archived":true,"pinned":true,"group_id":"grp_1","change_stats":{"added":12,"removed":3,"files":["src/main.swift"]},"usage":{"input_tokens":5120,"output_tokens":480,"cache_read_tokens":4096,"cache_write_tokens":0,"cost":0.0142,"turns":2},"context_tokens":5120,"pending_permissions":1,"pending_questions":2,"first_message":"Fix it","title":"Crash","agent":"shell","head_seq":57,"turn_id":"01K4SJKMRW000000000000TRN1","lease_holder":{"node_id":"0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d","name":"phone","client_kind":"mobile"}}]}"#
         ),
         WireForm(
             #"session_title_changed session_id title |"#,
@@ -71,8 +71,8 @@ extension WireForm {
             #"control_yielded client_id |"#,
             #"{"type":"control_yielded","client_id":2}"#),
         WireForm(
-            #"user_message text | op_id? by? message_id? turn_id?"#,
-            #"{"type":"user_message","text":"Run the tests","op_id":"01K4SJKMRW0000000000000PS1","by":{"node_id":"0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d","name":"phone","client_kind":"mobile"},"message_id":"01K4SJKKKC000000000000MSG2","turn_id":"01K4SJKMRW000000000000TRN1"}"#
+            #"user_message text | op_id? by? message_id? turn_id? attachments?"#,
+            #"{"type":"user_message","text":"Run the tests","op_id":"01K4SJKMRW0000000000000PS1","by":{"node_id":"0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d0a1b2c3d","name":"phone","client_kind":"mobile"},"message_id":"01K4SJKKKC000000000000MSG2","turn_id":"01K4SJKMRW000000000000TRN1","attachments":[{"path":"/Users/me/shot.png","mime":"image/png"},{"path":"/etc/hosts"}]}"#
         ),
         WireForm(
             #"provider event |"#,

@@ -18,15 +18,17 @@ package struct FakeLink: Sendable {
     package var native: Bool { link.applicationProtocol == .native }
 
     /// Takes the hello and answers it as a daemon that knows the device.
+    ///
+    /// - Parameter optional: what the daemon can do beyond what it must.
     @discardableResult
-    package func welcome(version: String = "9.9") async throws -> ClientMessage.RemoteHello {
+    package func welcome(version: String = "9.9", optional: [String] = []) async throws -> ClientMessage.RemoteHello {
         guard case .remoteHello(let hello) = try await control.receive().message else {
             throw FakeDaemonError("no hello")
         }
         try await control.send(
             .remoteReady(
                 DaemonMessage.RemoteReady(
-                    scope: .control, capabilities: native ? ["ops", "resume", "desk"] : nil,
+                    scope: .control, capabilities: native ? ["ops", "resume", "desk"] + optional : nil,
                     you: native ? DaemonMessage.You(name: "me", scope: .control) : nil)))
         guard case .ping = try await control.receive().message else { throw FakeDaemonError("no ping") }
         // A client that got what it wanted may be gone already.
@@ -92,14 +94,19 @@ package struct FakeChannel: Sendable {
 
     package func receipt(
         _ operation: OperationID, _ state: ReceiptState, result: TurnResult? = nil, code: ErrorCode? = nil,
-        ref: String? = nil
+        message: String? = nil, ref: String? = nil
     ) async throws {
         try await send(
             .receipt(
                 DaemonMessage.Receipt(
-                    operation: operation, state: state, isRepeat: false, result: result, code: code,
+                    operation: operation, state: state, isRepeat: false, result: result, code: code, message: message,
                     at: WallTime(milliseconds: 1))),
             ref: ref)
+    }
+
+    /// Says who types in the session.
+    package func lease(of session: SessionID, _ holder: By?) async throws {
+        try await send(.leaseState(.init(kind: .input, target: session.text, holder: holder)), session: session)
     }
 }
 

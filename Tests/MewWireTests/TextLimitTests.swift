@@ -105,4 +105,15 @@ struct TextLimitTests {
             #expect(sentence == "\(key) must have at most 64 entries")
         }
     }
+
+    @Test("what a prompt may bring, its event may show: 64 files, not 65")
+    func eventOfPrompt() throws {
+        for (count, isTaken) in [(64, true), (65, false)] {
+            let files = (0..<count).map { Attachment(path: "/\($0)") }
+            let message = DaemonMessage.userMessage(.init(text: "x", attachments: files))
+            let bytes = try #require(DaemonFrame(message).encoded(for: .native))
+            let decoded = DaemonFrame.decode(bytes, from: .native)
+            #expect((decoded == .decoded(DaemonFrame(message))) == isTaken)
+        }
+    }
 }

@@ -37,6 +37,8 @@ public actor DaemonSupervisor {
     var stockOpening: Opening?
     var channels: [SessionID: SessionChannel] = [:]
     var generations: UInt64 = 0
+    /// Room for the one page that is being asked for; whoever wants another waits here.
+    let pageLine = Feed<Void>(capacity: 1)
     /// Said just before a close with code 2.
     var revocation: DaemonMessage.Revoked?
 
@@ -61,7 +63,7 @@ public actor DaemonSupervisor {
         record: DaemonRecord, environment: ClientEnvironment, deadlines: ClientDeadlines = ClientDeadlines(),
         extraRoutes: DialTarget? = nil, pairs: Bool = false, adopts: Bool = true
     ) {
-        state = DaemonState(record: record, app: environment.app)
+        state = DaemonState(record: record, app: environment.app, device: environment.dialer.node)
         self.environment = environment
         self.deadlines = deadlines
         self.extraRoutes = extraRoutes
@@ -296,7 +298,9 @@ public actor DaemonSupervisor {
         let end = ConnectionEnd(closure ?? .local(.done))
         // A link that is ready is given up for one reason.
         let isGivenUp = Task.isCancelled
-        await lostConnection(isGivenUp ? ClientError(.unreachable, "it gave no sign of life") : ClientError(end))
+        await lostConnection(
+            isGivenUp ? ClientError(.unreachable, "it gave no sign of life") : ClientError(end),
+            lastProof: await lastProof(at: closure))
         guard case .refusal(.revoked) = end, let revocation else { return end }
         return .refusal(.revoked(at: revocation.at, reason: revocation.reasonText))
     }
@@ -326,12 +330,24 @@ public actor DaemonSupervisor {
         }
     }
 
-    private func lostConnection(_ reason: ClientError) async {
+    /// When the daemon was last there: it closed the link itself, or else its last acknowledgement.
+    private func lastProof(at closure: LinkClosure?) async -> WallTime? {
+        let now = environment.wallClock()
+        if case .peer = closure { return now }
+        guard let age = await proof() else { return nil }
+        return WallTime(milliseconds: now.milliseconds - age.wholeMilliseconds)
+    }
+
+    private func lostConnection(_ reason: ClientError, lastProof: WallTime?) async {
         connection = nil
         waiters.failAll(ClientError(.unreachable, "the connection was lost"))
         stockOpening?.feed.finish()
         stockOpening = nil
         channels = [:]
-        await handle(.linkLost(reason))
+        await handle(.linkLost(reason, lastProof: lastProof))
     }
+}
+
+extension Duration {
+    fileprivate var wholeMilliseconds: Int64 { saturatingNanoseconds / 1_000_000 }
 }

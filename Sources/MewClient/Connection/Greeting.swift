@@ -34,8 +34,10 @@ struct Greeting {
         case refused(ConnectionRefusal)
     }
 
-    /// What we can do; the first three are mandatory on both sides.
-    static let capabilities = ["ops", "resume", "desk"]
+    /// What we can do.
+    static let capabilities = mandatory + [DaemonSupervisor.leaseCapability]
+    /// What both sides must be able to do.
+    static let mandatory = ["ops", "resume", "desk"]
     /// A stock daemon without `--remote` says this to every hello, and serves us all the same.
     private static let legacySentence = "remote authentication is only available over iroh"
 
@@ -76,7 +78,7 @@ struct Greeting {
             return .ready(link(scope: ready.scope, capabilities: [], ready: ready, kind: .remote))
         }
         let common = Set(ready.capabilities ?? []).intersection(Self.capabilities)
-        let missing = Self.capabilities.filter { !common.contains($0) }
+        let missing = Self.mandatory.filter { !common.contains($0) }
         guard missing.isEmpty else {
             return .refused(.incompatible("the daemon cannot do \(missing.joined(separator: ", ")); update it"))
         }

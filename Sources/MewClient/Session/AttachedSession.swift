@@ -1,4 +1,5 @@
 internal import MewBase
+public import MewIdentity
 public import MewSession
 public import MewWire
 
@@ -35,11 +36,15 @@ public struct AttachedSession: Sendable {
 
     public let id: SessionID
     public private(set) var phase = Phase.attaching
+    /// Who may type. The daemon says it whenever the session has become live, so that it is known only while it is.
+    public private(set) var lease = InputLease.unknown
     /// What people see.
     public private(set) var shown: SessionPicture
     /// A snapshot that is on its way; nil when there is none.
     private var arriving: SessionPicture?
 
+    /// Ours, to know our own lease.
+    private let device: NodeID?
     private var isResuming = false
     /// Older pages that were asked for: the `ref` of the request and its cursor, the oldest first.
     private var askedPages: [(ref: String, before: UInt64)] = []
@@ -53,8 +58,9 @@ public struct AttachedSession: Sendable {
     private static let maxOwnTexts = 16
     private static let maxAskedPages = 8
 
-    public init(id: SessionID) {
-        self.id = id
+    /// - Parameter device: the node ID of this device.
+    public init(id: SessionID, device: NodeID? = nil) {
+        (self.id, self.device) = (id, device)
         shown = SessionPicture(id)
     }
 
@@ -128,7 +134,7 @@ public struct AttachedSession: Sendable {
     private mutating func enter(_ next: Phase) -> [Effect] {
         guard phase != next else { return [] }
         phase = next
-        if next == .live { endings = 0 }
+        if next == .live { endings = 0 } else { lease = .unknown }
         return [.phaseChanged(next)]
     }
 
@@ -139,7 +145,11 @@ public struct AttachedSession: Sendable {
     ///   - now: for messages whose time their event does not tell.
     public mutating func receive(_ frame: DaemonFrame, isNative: Bool, now: WallTime) -> [Effect] {
         let effects = decide(frame, isNative: isNative)
-        if effects.contains(.accept(frame)) { edit { $0.apply(frame, at: now) } }
+        guard effects.contains(.accept(frame)) else { return effects }
+        edit { $0.apply(frame, at: now) }
+        if case .leaseState(let state) = frame.message, state.kind == .input, state.target == id.text {
+            lease.told(state.holder, device: device, at: now)
+        }
         return effects
     }
 
@@ -163,6 +173,10 @@ public struct AttachedSession: Sendable {
             return [.accept(frame)]
         case .answerVerdict(let verdict): return judged(verdict, frame)
         case .sessionActivityChanged(let change): return activity(change, frame)
+        case .error:
+            // A page that was refused may be asked for again.
+            if let ref = frame.ref { _ = takeAsked(ref) }
+            return [.accept(frame)]
         case .sessionTitleChanged(let change):
             edit { $0.title = change.title }
             return [.accept(frame)]

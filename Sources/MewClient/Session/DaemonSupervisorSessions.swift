@@ -49,16 +49,6 @@ extension DaemonSupervisor {
         await handle(.left(id))
     }
 
-    /// Puts the page before the first message that is shown into the transcript; false when the start is here already.
-    public func loadOlder(in id: SessionID) async throws(ClientError) -> Bool {
-        guard let session = view.attached[id], let before = session.historyCursor else { return false }
-        let page = ClientMessage.LoadSessionHistory(sessionID: id, before: before, historyID: session.historyID)
-        _ = try await request(.loadSessionHistory(page), on: id) { message in
-            if case .sessionHistoryPage(let page) = message { page.replaces } else { nil }
-        }
-        return true
-    }
-
     private func attachMessage(_ id: SessionID, _ ready: ReadyLink) -> ClientMessage {
         let known = view.attached[id]
         let canResume = ready.isNative && known?.epoch != nil

@@ -9,7 +9,8 @@ enum ClientInput: Sendable {
     case greeted(DaemonMessage)
     /// The daemon accepted this device, over this path.
     case linkReady(ReadyLink, LinkPath)
-    case linkLost(ClientError)
+    /// With the time of the last proof that the daemon was there, where more is known than its last message.
+    case linkLost(ClientError, lastProof: WallTime? = nil)
     /// What belongs to no attached session alone.
     case control(DaemonFrame)
     /// A message that cannot be read.

@@ -1,4 +1,5 @@
 internal import MewBase
+internal import MewIdentity
 internal import MewWire
 
 /// Everything a client knows about one daemon, and the one place where that changes.
@@ -16,9 +17,11 @@ struct DaemonState: Sendable {
     var settlingQueries = SettlingQueries()
     private var shownAlerts = AlertMemory()
 
-    /// - Parameter app: name and version of this program.
-    init(record: DaemonRecord, app: String) {
-        view = DaemonView(record: record, app: app)
+    /// - Parameters:
+    ///   - app: name and version of this program.
+    ///   - device: the node ID of this device.
+    init(record: DaemonRecord, app: String, device: NodeID? = nil) {
+        view = DaemonView(record: record, app: app, device: device)
     }
 
     /// Natively until a link says otherwise: then nothing can be sent anyway.
@@ -31,17 +34,17 @@ struct DaemonState: Sendable {
             view.apply(message)
             return []
         case .linkReady(let link, let path): return ready(link, path, at: now)
-        case .linkLost(let reason): return linkLost(reason)
+        case .linkLost(let reason, let proof): return linkLost(reason, proof)
         case .control(let frame): return control(frame, at: now)
         case .skipped:
             view.skippedMessages += 1
             return []
 
         case .opening(let id):
-            if view.attached[id] == nil { view.attached[id] = AttachedSession(id: id) }
+            if view.attached[id] == nil { view.attached[id] = AttachedSession(id: id, device: view.device) }
             return []
         case .bound(let id):
-            if view.attached[id] == nil { view.attached[id] = AttachedSession(id: id) }
+            if view.attached[id] == nil { view.attached[id] = AttachedSession(id: id, device: view.device) }
             bound.insert(id)
             return []
         case .session(let frame, let id): return session(frame, id, at: now)
@@ -101,13 +104,13 @@ struct DaemonState: Sendable {
         return [.remember(news)]
     }
 
-    private mutating func linkLost(_ reason: ClientError) -> [ClientEffect] {
+    private mutating func linkLost(_ reason: ClientError, _ proof: WallTime?) -> [ClientEffect] {
         var effects: [ClientEffect] = []
         for id in bound.sorted(by: { $0.text < $1.text }) { effects += channelLost(id, reason) }
         if !isNative { effects += settleDelivered(in: nil) }
         for id in view.operations.keys.sorted() { effects += advance(id) { $0.channelLost() } }
         link = nil
-        return effects + remember(.proof(view.record.lastProof))
+        return effects + remember(.proof([proof, view.record.lastProof].compactMap(\.self).max()))
     }
 
     private mutating func control(_ frame: DaemonFrame, at now: WallTime) -> [ClientEffect] {

@@ -1,4 +1,5 @@
 internal import MewBase
+public import MewIdentity
 public import MewWire
 
 /// Everything a client knows about one daemon: what an app draws.
@@ -26,10 +27,14 @@ public struct DaemonView: Sendable {
 
     /// Name and version of this program.
     let app: String
+    /// The node ID of this device.
+    let device: NodeID?
 
-    /// - Parameter app: name and version of this program.
-    public init(record: DaemonRecord, app: String = "") {
-        (self.record, self.app) = (record, app)
+    /// - Parameters:
+    ///   - app: name and version of this program.
+    ///   - device: the node ID of this device.
+    public init(record: DaemonRecord, app: String = "", device: NodeID? = nil) {
+        (self.record, self.app, self.device) = (record, app, device)
     }
 
     /// When the daemon last proved to be there.

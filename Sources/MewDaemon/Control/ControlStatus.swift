@@ -15,6 +15,8 @@ package struct ControlStatus: Equatable, Sendable {
     package let links: [ControlLink]
     package let sessions: Int
     package let runningSessions: Int
+    /// Sessions that wait for an answer.
+    package let sessionsNeedingYou: Int
     package let pairedDevices: Int
     /// What is left of an open pairing window; nil when none is open.
     package let windowSecondsLeft: Int64?
@@ -26,8 +28,8 @@ package struct ControlStatus: Equatable, Sendable {
 
     package init(
         node: NodeID, name: String, version: String, upMs: Int64, addresses: [String], relays: [String],
-        relayLegs: [ControlRelay] = [], links: [ControlLink], sessions: Int, runningSessions: Int, pairedDevices: Int,
-        windowSecondsLeft: Int64?,
+        relayLegs: [ControlRelay] = [], links: [ControlLink], sessions: Int, runningSessions: Int,
+        sessionsNeedingYou: Int = 0, pairedDevices: Int, windowSecondsLeft: Int64?,
         isSaving: Bool, notSavingReason: String?, losses: [ControlLoss] = []
     ) {
         self.node = node
@@ -40,6 +42,7 @@ package struct ControlStatus: Equatable, Sendable {
         self.links = links
         self.sessions = sessions
         self.runningSessions = runningSessions
+        self.sessionsNeedingYou = sessionsNeedingYou
         self.pairedDevices = pairedDevices
         self.windowSecondsLeft = windowSecondsLeft
         self.isSaving = isSaving
@@ -53,7 +56,8 @@ package struct ControlStatus: Equatable, Sendable {
             "addrs": .array(addresses.map(JSON.string)), "relays": .array(relays.map(JSON.string)),
             "relay_legs": .array(relayLegs.map(\.json)), "links": .array(links.map(\.json)),
             "sessions": .integer(Int64(sessions)),
-            "running_sessions": .integer(Int64(runningSessions)), "paired_devices": .integer(Int64(pairedDevices)),
+            "running_sessions": .integer(Int64(runningSessions)), "needs_you": .integer(Int64(sessionsNeedingYou)),
+            "paired_devices": .integer(Int64(pairedDevices)),
             "window_seconds_left": windowSecondsLeft.map(JSON.integer) ?? .null, "saving": .bool(isSaving),
             "reason": notSavingReason.map(JSON.string) ?? .null, "losses": .array(losses.map(\.row)),
         ]
@@ -72,6 +76,8 @@ package struct ControlStatus: Equatable, Sendable {
             relays: try reader.texts("relays"), relayLegs: legs, links: links,
             sessions: Int(clamping: try reader.integer("sessions")),
             runningSessions: Int(clamping: try reader.integer("running_sessions")),
+            // An older daemon does not say it.
+            sessionsNeedingYou: Int(clamping: reader.optionalInteger("needs_you") ?? 0),
             pairedDevices: Int(clamping: try reader.integer("paired_devices")),
             windowSecondsLeft: reader.optionalInteger("window_seconds_left"), isSaving: try reader.flag("saving"),
             notSavingReason: reader.optionalText("reason"), losses: losses)

@@ -168,7 +168,9 @@ package actor SessionRegistry: SessionService {
     }
 
     package func tally() -> SessionTally {
-        SessionTally(sessions: listings.count, running: listings.values.count { $0.state == .running })
+        SessionTally(
+            sessions: listings.count, running: listings.values.count { $0.state == .running },
+            needingYou: listings.values.count { $0.pendingPermissions + $0.pendingQuestions > 0 })
     }
 
     package func revoke(_ device: NodeID) async {

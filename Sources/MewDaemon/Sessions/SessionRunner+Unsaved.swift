@@ -35,58 +35,53 @@ extension SessionRunner {
     /// Nothing of the batch is stored, and nothing that was decided after it can be.
     func rollBack(_ undone: [Waiting], _ error: StoreError) {
         core = committed
-        guard health != .over else {
-            for item in undone { drop(item) }
-            return
-        }
-        switch error {
-        case .notSaved: stopSaving(.notSaved, undone)
-        case .inDoubt: stopSaving(.inDoubt, undone)
-        case .closed, .contradiction, .damaged, .locked, .newerSchema, .readOnly:
+        switch health.failed(error) {
+        case .goesOn:
+            for item in undone { submit(item) }
+            waitForDisk()
+        case .breaks:
             environment.diagnostics.record(
                 Diagnostic(
                     .error, "session", "commit_failed", error.description, ["session_id": .text(id.text)]))
             stopWorking()
             for item in undone { drop(item) }
             services.broke(self)
+        case .ended:
+            for item in undone { drop(item) }
         }
     }
 
-    private func stopSaving(_ refusal: Refusal, _ undone: [Waiting]) {
-        health = .notSaving(refusal)
-        for item in undone { submit(item) }
-        waitForDisk()
+    /// For a disk that takes nothing: performs what changes nothing that would have to be stored. The end is for `meet` alone.
+    func isDoneWithoutSaving(_ item: Waiting) -> Bool {
+        if case .shutDown = item.input { return false }
+        guard health.isUnsaved, let step = core.handleWithoutSaving(item.input, at: environment.moment) else {
+            return false
+        }
+        committed = core
+        for effect in step.effects { perform(effect, for: item.client) }
+        return true
     }
 
-    private var isNotSaving: Bool {
-        switch health {
-        case .notSaving: true
-        case .saving, .over: false
+    /// Does with an input what becomes of it.
+    func meet(_ fate: RunnerHealth.Fate, _ item: Waiting) {
+        switch fate {
+        case .decided: return decide(item)
+        case .held: return hold(item)
+        case .stopsAgent: return stopUnsaved(item)
+        case .notSaved: refuse(item, .notSaved)
+        case .inDoubt: refuse(item, .inDoubt)
+        case .failed: refuse(item, .broken)
+        case .gone: if case .agent(let call, _, _) = item.input { answer(call, .failed(.gone)) }
+        case .endsUnrecorded: stopWorking()
+        case .done, .dropped: break
         }
+        item.performed?.resume()
     }
 
-    /// What changes nothing is done; operations are refused; what the agent says waits.
-    func decideWithoutSaving(_ item: Waiting, _ refusal: Refusal) {
-        if case .shutDown = item.input { return shutDownUnsaved(item) }
-        if let step = core.handleWithoutSaving(item.input, at: environment.moment) {
-            committed = core
-            for effect in step.effects { perform(effect, for: item.client) }
-            item.performed?.resume()
-            return
-        }
-        switch item.input {
-        case .request(let request):
-            if case .cancel = request.message, let turn = core.record.turn, heldCancels < Self.maxHeldCancels {
-                return stopUnsaved(turn.id, item)
-            }
-            refuse(request, refusal, for: item.client)
-            item.performed?.resume()
-        case .agent, .turnEnded, .commandEnded, .recovered, .revoked:
-            hold(item)
-        case .attach, .resume, .drained, .detach, .shutDown, .erased, .deadline:
-            // These write nothing of their own, or do not come here.
-            hold(item)
-        }
+    /// Whether it is the cancel of the running turn, and may be kept.
+    func stopsTurn(_ input: SessionInput) -> Bool {
+        guard case .request(let request) = input, case .cancel = request.message else { return false }
+        return core.record.turn != nil && heldCancels < Self.maxHeldCancels
     }
 
     /// Cancels that may wait for the disk; each says the same. A full disk lasts, and a device may repeat itself.
@@ -96,11 +91,12 @@ extension SessionRunner {
 
     /// The command that fills the disk can be ended: it is told to stop at once, what it still says is dropped, and the cancel
     /// itself waits for the disk with its receipt, because "not saved" would say that it had no effect.
-    private func stopUnsaved(_ turn: TurnID, _ cancel: Waiting) {
+    private func stopUnsaved(_ cancel: Waiting) {
+        let running = core.record.turn?.id
         agentTask?.cancel()
         _ = gatherer.flush()
         held.removeAll { item in
-            guard case .agent(let call, _, turn) = item.input else { return false }
+            guard case .agent(let call, _, let turn) = item.input, turn == running else { return false }
             answer(call, .failed(.cancelled))
             return true
         }
@@ -113,12 +109,6 @@ extension SessionRunner {
         var item = item
         item.performed = nil
         held.append(item)
-    }
-
-    /// The next start finds the turn as one that was interrupted.
-    private func shutDownUnsaved(_ shutDown: Waiting) {
-        stopWorking()
-        shutDown.performed?.resume()
     }
 
     private func waitForDisk() {
@@ -136,8 +126,7 @@ extension SessionRunner {
     }
 
     private func goOn() {
-        guard isNotSaving else { return }
-        health = .saving
+        guard health.diskReturned() else { return }
         let items = held
         held = []
         for item in items { submit(item) }
@@ -148,7 +137,7 @@ extension SessionRunner {
 
     /// Everybody who waits is answered, and what still comes is dropped.
     func stopWorking() {
-        health = .over
+        health.end()
         let items = held
         held = []
         for item in items { drop(item) }
@@ -157,20 +146,14 @@ extension SessionRunner {
     }
 
     func drop(_ item: Waiting) {
-        switch item.input {
-        case .request(let request): refuse(request, .broken, for: item.client)
-        case .agent(let call, _, _): answer(call, .failed(.gone))
-        case .attach, .resume, .drained, .detach, .turnEnded, .commandEnded, .recovered, .shutDown, .erased,
-            .revoked, .deadline:
-            break
-        }
-        item.performed?.resume()
+        meet(RunnerHealth.over.fate(of: item.input, isDone: false, stopsTurn: false), item)
     }
 
     /// Nothing could be stored, so that an `error` answers and no receipt (spec/native-wire.md §2).
-    private func refuse(_ request: ClientRequest, _ refusal: Refusal, for client: SessionClient?) {
+    private func refuse(_ item: Waiting, _ refusal: Refusal) {
+        guard case .request(let request) = item.input else { return }
         if let key = request.operation { services.ledger.abandon(key) }
-        guard let client else { return }
+        guard let client = item.client else { return }
         let error = DaemonMessage.ErrorReply(
             message: refusal.sentence, code: refusal.code, operation: request.operation?.id)
         var forms = FrameForms(.error(error), session: id, ref: request.ref)

@@ -35,7 +35,7 @@ actor SessionRunner {
     private var waiting: [Waiting] = []
     private var waitingEventBytes = 0
     private var isCommitting = false
-    var health = Health.saving
+    var health = RunnerHealth.saving
     /// What waits for a disk that takes nothing.
     var held: [Waiting] = []
     /// Pieces of the running turn that are not decided yet.
@@ -60,14 +60,6 @@ actor SessionRunner {
     var endWaiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     /// When it was last of use to anybody.
     private(set) var lastUse: Instant
-
-    enum Health: Equatable {
-        case saving
-        /// The disk takes nothing. `held` waits for it.
-        case notSaving(Refusal)
-        /// It does nothing any more: it was shut down, or failed by a fault of ours (`Services.broke`).
-        case over
-    }
 
     /// One input, its step, and who waits for it to be performed.
     struct Waiting {
@@ -101,18 +93,18 @@ actor SessionRunner {
     func submit(_ item: Waiting) {
         lastUse = environment.loop.now
         tellGathered(before: item.input)
-        switch health {
-        case .saving:
-            var item = item
-            item.step = core.handle(item.input, at: environment.moment)
-            waiting.append(item)
-            waitingEventBytes += item.step.eventBytes
-            letAhead(item)
-            commit()
-        case .notSaving(let refusal): decideWithoutSaving(item, refusal)
-        case .over: drop(item)
-        }
+        let isDone = isDoneWithoutSaving(item)
+        meet(health.fate(of: item.input, isDone: isDone, stopsTurn: stopsTurn(item.input)), item)
         armDeadline()
+    }
+
+    func decide(_ item: Waiting) {
+        var item = item
+        item.step = core.handle(item.input, at: environment.moment)
+        waiting.append(item)
+        waitingEventBytes += item.step.eventBytes
+        letAhead(item)
+        commit()
     }
 
     private func armDeadline() {

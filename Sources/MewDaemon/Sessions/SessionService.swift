@@ -49,10 +49,11 @@ package struct SessionTally: Hashable, Sendable {
     package let sessions: Int
     /// Those with a running turn.
     package let running: Int
+    /// Those that wait for an answer.
+    package let needingYou: Int
 
-    package init(sessions: Int, running: Int) {
-        self.sessions = sessions
-        self.running = running
+    package init(sessions: Int, running: Int, needingYou: Int = 0) {
+        (self.sessions, self.running, self.needingYou) = (sessions, running, needingYou)
     }
 }
 

@@ -13,7 +13,10 @@ public struct Moment: Sendable {
         (self.now, self.wall, self.ids) = (now, wall, ids)
     }
 
-    func newID() -> ULID {
-        ids.next(milliseconds: UInt64(max(0, wall.milliseconds)))
+    func newID() -> ULID { newIDs(1) }
+
+    /// The first of `count` that follow each other.
+    func newIDs(_ count: Int) -> ULID {
+        ids.next(count, milliseconds: UInt64(max(0, wall.milliseconds)))
     }
 }

@@ -67,6 +67,7 @@ extension SessionCore {
 
     private mutating func tellLease() {
         for client in clients { tellLease(to: client) }
+        step.effects.append(.listingChanged)
     }
 
     /// To a client that has said that it knows leases.

@@ -9,6 +9,7 @@ extension SessionCore {
         info.pendingQuestions = desk.pendingQuestions
         info.headSequence = journal.head
         info.turnID = record.turn?.id
+        info.leaseHolder = lease.holder
         return info
     }
 

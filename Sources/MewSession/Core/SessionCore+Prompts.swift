@@ -16,8 +16,7 @@ extension SessionCore {
         }
         guard hasRoomToWait(request, moment) else { return }
         let turn = TurnID(moment.newID())
-        let sequence = say(prompt.text, request, turn: turn, moment)
-        transcript.addParts(parts(for: prompt.attachments, moment))
+        let sequence = say(prompt.text, prompt.attachments, request, turn: turn, moment)
         receive(request, .stored, moment, sequence: sequence, turn: turn, staysWithSession: true)
         let waiting = WaitingPrompt(
             turn: turn, text: prompt.text, attachments: prompt.attachments, sequence: sequence,
@@ -26,9 +25,9 @@ extension SessionCore {
         startNext(moment)
     }
 
-    /// Shows words of a person in the conversation, at once.
+    /// Shows words of a person in the conversation, at once. The identifiers after the message's own are those of its parts.
     private mutating func say(
-        _ text: String, _ request: ClientRequest, turn: TurnID?, _ moment: Moment
+        _ text: String, _ attachments: [Attachment], _ request: ClientRequest, turn: TurnID?, _ moment: Moment
     ) -> SequenceNumber {
         if record.firstMessage == nil {
             let line = text.singleLine
@@ -36,23 +35,9 @@ extension SessionCore {
         }
         record.lastMessageAt = moment.wall
         mustSave = true
-        return emit(
-            .userMessage(
-                .init(
-                    text: text, operation: request.operation?.id, by: request.by,
-                    messageID: MessageID(moment.newID()), turnID: turn)), moment)
-    }
-
-    private func parts(for attachments: [Attachment], _ moment: Moment) -> [Part] {
-        guard let message = transcript.messages.last else { return [] }
-        return attachments.map { attachment in
-            Part(
-                id: PartID(moment.newID()), messageID: message.id, session: message.session,
-                content: .file(
-                    Part.File(
-                        mime: attachment.mime ?? "application/octet-stream",
-                        filename: attachment.path.split(separator: "/").last.map(String.init), url: attachment.path)))
-        }
+        let message = DaemonMessage.UserMessage(
+            text: text, operation: request.operation?.id, by: request.by, turnID: turn, attachments: attachments)
+        return emit(.userMessage(message.named(moment.newIDs(message.identifiers))), moment)
     }
 
     // MARK: - Guidance
@@ -68,7 +53,7 @@ extension SessionCore {
                 request, .busy, "\(Self.maxGuidance) pieces of guidance wait already; let the agent take them first",
                 moment)
         }
-        let sequence = say(guide.text, request, turn: record.turn?.id, moment)
+        let sequence = say(guide.text, [], request, turn: record.turn?.id, moment)
         let number = nextWorkNumber()
         let work = PendingWork(task: .guide(guide.text), operation: nil, by: request.by)
         guidance.append(Waiting(number: number, work: work))

@@ -86,16 +86,6 @@ struct Transcript: Sendable {
         dirty.insert(messages.count - 1)
     }
 
-    /// Changes the newest message, which must exist.
-    mutating func addParts(_ parts: [Part]) {
-        guard let index = messages.indices.last, !parts.isEmpty else { return }
-        var message = messages[index]
-        message.parts += parts
-        version += 1
-        reducer.replaceLast(with: message)
-        dirty.insert(index)
-    }
-
     /// What the newest answer cost beyond what its end said.
     mutating func addCost(_ dollars: Double) {
         guard dollars != 0, let index = messages.lastIndex(where: { $0.assistant != nil }) else { return }

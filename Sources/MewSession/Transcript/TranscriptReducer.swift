@@ -35,7 +35,7 @@ public struct TranscriptReducer: Sendable {
     /// The ULID in the session's ID, which messages carry.
     private let session: ULID
     /// Numbers the messages of daemons that give them none.
-    private var nameless: UInt64 = 0
+    private var nameless: UInt64 = 2
 
     /// A running tool's output stops growing here; the tool's own result replaces it. Bounds memory and the first screen.
     public static let maxRunningOutputBytes = 256 << 10
@@ -90,11 +90,6 @@ public struct TranscriptReducer: Sendable {
         return .message(index: messages.count - 1)
     }
 
-    mutating func replaceLast(with message: Message) {
-        guard let index = messages.indices.last else { return }
-        messages[index] = message
-    }
-
     mutating func addCost(_ dollars: Double, toMessage index: Int) {
         messages[index].assistant?.cost += dollars
     }
@@ -118,29 +113,41 @@ public struct TranscriptReducer: Sendable {
     }
 
     private mutating func userMessage(_ message: DaemonMessage.UserMessage, at: WallTime) -> Message {
-        let id = message.messageID ?? namelessID()
+        let id = message.messageID ?? namelessID(of: message.identifiers)
+        let files = message.attachments.enumerated().map { file($1, number: $0, in: id) }
         return Message(
-            id: id, session: session, role: .user, parts: [text(message.text, in: id)],
+            id: id, session: session, role: .user, parts: [text(message.text, in: id)] + files,
             time: MessageTime(created: at))
     }
 
     private mutating func synthetic(_ words: String, at: WallTime) -> Message {
-        let id = namelessID()
+        let id = namelessID(of: 2)
         return Message(
             id: id, session: session, role: .assistant, parts: [text(words, in: id, isSynthetic: true)],
             time: MessageTime(created: at, completed: at))
     }
 
-    /// The part of a message that has only one gets the next identifier: the same on both sides, without being sent.
+    /// The parts of a message of a person get the next identifiers: the same on both sides, without being sent.
     private func text(_ words: String, in id: MessageID, isSynthetic: Bool = false) -> Part {
         Part(
             id: PartID(id.ulid.successor), messageID: id, session: session,
             content: .text(Part.Text(text: words, isSynthetic: isSynthetic)))
     }
 
+    private func file(_ attachment: Attachment, number: Int, in id: MessageID) -> Part {
+        Part(
+            id: PartID(id.ulid.advanced(by: UInt64(number + 2))), messageID: id, session: session,
+            content: .file(
+                Part.File(
+                    mime: attachment.mime ?? "application/octet-stream",
+                    filename: attachment.path.split(separator: "/").last.map(String.init), url: attachment.path)))
+    }
+
     /// Far below every ULID with a time in it.
-    private mutating func namelessID() -> MessageID {
-        nameless += 2
+    ///
+    /// - Parameter count: with those of its parts.
+    private mutating func namelessID(of count: Int) -> MessageID {
+        defer { nameless += UInt64(count) }
         return MessageID(ULID(high: 0, low: nameless))
     }
 
@@ -253,5 +260,16 @@ extension Part {
         tool.state.phase = .running(output: output)
         content = .toolCall(tool)
         return true
+    }
+}
+
+extension DaemonMessage.UserMessage {
+    /// How many identifiers follow each other for it: its own, its text's, and one for each file.
+    var identifiers: Int { 2 + attachments.count }
+
+    func named(_ first: ULID) -> Self {
+        var message = self
+        message.messageID = MessageID(first)
+        return message
     }
 }

@@ -9,13 +9,15 @@ extension DaemonMessage {
         public var by: By?
         public var messageID: MessageID?
         public var turnID: TurnID?
+        /// The files that came with it; left out when there are none.
+        public var attachments: [Attachment]
 
         public init(
             text: String, operation: OperationID? = nil, by: By? = nil, messageID: MessageID? = nil,
-            turnID: TurnID? = nil
+            turnID: TurnID? = nil, attachments: [Attachment] = []
         ) {
             (self.text, self.operation, self.by, self.messageID) = (text, operation, by, messageID)
-            self.turnID = turnID
+            (self.turnID, self.attachments) = (turnID, attachments)
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
@@ -24,6 +26,8 @@ extension DaemonMessage {
             by = try f.native("by", old?.by)
             messageID = try f.native("message_id", old?.messageID)
             turnID = try f.native("turn_id", old?.turnID)
+            let files = old?.attachments.isEmpty == false ? old?.attachments : nil
+            attachments = try f.listed(try f.native("attachments", files) ?? [], "attachments")
         }
     }
 

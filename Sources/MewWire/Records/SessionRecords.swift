@@ -30,6 +30,8 @@ public struct SessionInfo: Record, Sendable, Equatable {
     public var headSequence: SequenceNumber?
     /// The running turn.
     public var turnID: TurnID?
+    /// The device that alone may type in it now.
+    public var leaseHolder: By?
 
     public init(
         sessionID: SessionID, state: SessionState, model: String? = nil, provider: String? = nil,
@@ -38,7 +40,7 @@ public struct SessionInfo: Record, Sendable, Equatable {
         pinned: Bool = false, groupID: GroupID? = nil, changeStats: ChangeStats? = nil, usage: SessionUsage? = nil,
         contextTokens: UInt64? = nil, pendingPermissions: UInt32 = 0, pendingQuestions: UInt32 = 0,
         firstMessage: String? = nil, title: String? = nil, agent: String? = nil, headSequence: SequenceNumber? = nil,
-        turnID: TurnID? = nil
+        turnID: TurnID? = nil, leaseHolder: By? = nil
     ) {
         (self.sessionID, self.state, self.model, self.provider) = (sessionID, state, model, provider)
         (self.createdAt, self.lastMessageAt, self.summary) = (createdAt, lastMessageAt, summary)
@@ -47,7 +49,7 @@ public struct SessionInfo: Record, Sendable, Equatable {
         (self.changeStats, self.usage, self.contextTokens) = (changeStats, usage, contextTokens)
         (self.pendingPermissions, self.pendingQuestions) = (pendingPermissions, pendingQuestions)
         (self.firstMessage, self.title, self.agent, self.headSequence) = (firstMessage, title, agent, headSequence)
-        self.turnID = turnID
+        (self.turnID, self.leaseHolder) = (turnID, leaseHolder)
     }
 
     package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
@@ -75,6 +77,7 @@ public struct SessionInfo: Record, Sendable, Equatable {
         agent = try f.native("agent", old?.agent)
         headSequence = try f.native("head_seq", old?.headSequence)
         turnID = try f.native("turn_id", old?.turnID)
+        leaseHolder = try f.native("lease_holder", old?.leaseHolder)
     }
 }
 

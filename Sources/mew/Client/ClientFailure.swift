@@ -61,7 +61,7 @@ extension CommandFailure {
         case .timedOut: "Try again."
         case .unknownSession: "See 'mew sessions \(name)'."
         case .badCwd: "Name a directory that exists on the daemon's machine."
-        case .leaseHeld: "Ask them to finish, or wait 30 s after they leave."
+        case .leaseHeld: "Wait until they stop, or take over with 'mew prompt --take-over'."
         case .turnOver: "See 'mew sessions \(name)'."
         case .deliveryUnknown: "Look at 'mew ops \(name)' before you send it again."
         case .notSaved: "Free some space on the daemon's disk."

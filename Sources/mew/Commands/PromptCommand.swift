@@ -10,14 +10,19 @@ extension Command {
         "permit", "P", "answer permission requests: ask (default), once, session or deny",
         read: Readers.choice("--permit", QuestionDesk.Permit.allCases.map(\.rawValue)))
 
+    private static let takeOver = Flag(
+        "take-over", "also while another device is typing in the session; others may type again when the command ends")
+
     static let prompt = Command(
         "prompt", "send a prompt and stream its turn to the end",
         positionals: [Common.daemon.required, text.oneOrMore],
-        options: [session.spec, permit.spec] + Common.routes,
+        options: [session.spec, permit.spec, takeOver.spec] + Common.routes,
         details: [
             "Ctrl-C detaches: the turn goes on, and any device can return to it. A second Ctrl-C within 2 s cancels it.",
             "'--permit ask' without a terminal, or with a prompt from standard input, waits until another device answers, and prints "
                 + "the handle for 'mew answer'.",
+            "While another device is typing in the session (it holds its lease), a prompt is refused and says who it is. --take-over "
+                + "takes the lease for the time of this command; the other device is told.",
             "A new session works in the home directory of the daemon's user; 'mew new D --cwd P' makes one elsewhere.",
             "Exit: 0 completed, 1 failed or interrupted, 6 cancelled or refused, 7 nobody knows whether it was delivered. It is the "
                 + "turn that this is about: a shell agent whose command ran has completed its turn, whatever status the command "
@@ -25,7 +30,7 @@ extension Command {
         ],
         examples: [
             "mew prompt desk 'run the tests'", "mew prompt desk --session 2 --permit once 'and push'",
-            "mew prompt desk - < task.md",
+            "mew prompt desk - < task.md", "mew prompt desk --session 2 --take-over 'go on'",
         ]
     ) { invocation async throws(CommandFailure) in
         let words = invocation.arguments.all(text)
@@ -38,7 +43,7 @@ extension Command {
         let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
         let permit = invocation[permit].flatMap(QuestionDesk.Permit.init(rawValue:)) ?? .ask
-        let wanted = invocation[session]
+        let (wanted, takesOver) = (invocation[session], invocation[takeOver])
         return try await command.connected(to: target) { daemon async throws(CommandFailure) in
             let id = try await daemon.sessionForPrompt(wanted)
             let screen = Screen(invocation.context)
@@ -47,9 +52,14 @@ extension Command {
             let canAsk =
                 invocation.context.terminal.canAsk && !invocation.context.output.isJSON && !isFromInput
             return try await screen.run(events: events, readsLines: canAsk) { () async throws(CommandFailure) in
-                var turn = PromptTurn(
-                    daemon, screen, session: id, isNew: wanted == nil, permit: permit, canAsk: canAsk)
-                return try await turn.run(prompt)
+                func run() async throws(CommandFailure) -> ExitCode {
+                    var turn = PromptTurn(
+                        daemon, screen, session: id, isNew: wanted == nil, permit: permit, canAsk: canAsk)
+                    return try await turn.run(prompt)
+                }
+                // A session that was made for the prompt is nobody else's yet.
+                guard takesOver, wanted != nil else { return try await run() }
+                return try await daemon.takingOver(id, run)
             }
         }
     }

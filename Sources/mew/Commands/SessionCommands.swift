@@ -43,6 +43,10 @@ extension Command {
         if let number = sessions.firstIndex(where: { $0.needsYou && (showsArchived || !$0.archived) }) {
             output.line("'mew watch \(shellQuoted(daemon)) \(number + 1)' shows what it asks, and how to answer.")
         }
+        for (index, session) in sessions.enumerated() where showsArchived || !session.archived {
+            guard let holder = session.leaseHolder else { continue }
+            output.line("\(holder.name.printableName) is typing in \(index + 1); prompts of others are refused there.")
+        }
     }
 
     /// The ID stands in a column of its own already.
@@ -67,6 +71,7 @@ extension Command {
             "pending_questions": .integer(Int64(session.pendingQuestions)),
             "last_event_seq": session.headSequence.map { .integer(Int64(clamping: $0.rawValue)) } ?? .null,
             "archived": .bool(session.archived), "pinned": .bool(session.pinned),
+            "lease_holder": session.leaseHolder.map { .string($0.name) } ?? .null,
         ]
     }
 }

@@ -24,6 +24,9 @@ extension Command {
                 isInTwoPlaces: await session.supervisor.view.isInTwoPlaces,
                 now: invocation.context.runtime.loop.now)
             show(report, session.output)
+            if let versions = await session.supervisor.view.versions {
+                session.output.note("(\(versions.words(session.name)))")
+            }
         }
         return .ok
     }
@@ -44,7 +47,8 @@ extension Command {
         output.line("listens  \(status.addresses.map { $0.printable(limit: 80) }.joined(separator: ", "))")
         for line in RelayLines(status.relayLegs).lines { output.sentence(line, indent: RelayLines.indent) }
         output.line(
-            "\(Words.count(status.sessions, "session")) (\(status.runningSessions) running), "
+            "\(Words.count(status.sessions, "session")) (\(status.runningSessions) running, "
+                + "\(status.sessionsNeedingYou) waiting for an answer), "
                 + "\(Words.count(status.pairedDevices, "paired device"))")
         if let seconds = status.windowSecondsLeft { output.line("a pairing window is open for another \(seconds) s") }
         if !status.isSaving {
@@ -85,6 +89,7 @@ extension Command {
             "relay_legs": .array(status.relayLegs.map(\.row)),
             "in_two_places": .bool(status.relayLegs.contains(where: \.isElsewhere)),
             "sessions": .integer(Int64(status.sessions)), "running": .integer(Int64(status.runningSessions)),
+            "needs_you": .integer(Int64(status.sessionsNeedingYou)),
             "paired": .integer(Int64(status.pairedDevices)), "saving": .bool(status.isSaving),
             "losses": .array(status.losses.map(\.row)),
         ]

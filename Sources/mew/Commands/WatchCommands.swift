@@ -9,7 +9,8 @@ extension Command {
         details: [
             "Stays until Ctrl-C, and comes back by itself after a loss; nothing is shown twice and nothing is left out.",
             "With --json every line is an event of the daemon as it is on the wire, and besides them {\"event\": \"lost\", "
-                + "\"daemon\": D, \"reason\": TEXT} and {\"event\": \"back\", \"daemon\": D} for the connection itself.",
+                + "\"daemon\": D, \"reason\": TEXT, \"last_proof_ms\": TIME} and {\"event\": \"back\", \"daemon\": D} for the "
+                + "connection itself. \"lease_state\" names the device that is typing in the session; null is nobody.",
         ]
     ) { invocation async throws(CommandFailure) in
         let command = try await ClientCommand.open(invocation)
@@ -80,7 +81,10 @@ extension DaemonSession {
         var cursor = await supervisor.view.attached[id]?.historyCursor
         let list = await supervisor.view.attached[id]?.historyID
         while let before = cursor, !Self.isEnough(messages, after) {
-            let page = try await olderPage(of: id, before: before, list)
+            let page = try await attempt("read the history") { () async throws(ClientError) in
+                try await supervisor.olderPage(in: id, before: before, of: list)
+            }
+            guard !page.replaces else { throw Self.replaced }
             messages = page.messages + messages
             // A cursor that does not move would be asked for ever.
             cursor = page.nextCursor.flatMap { $0 < before ? $0 : nil }
@@ -88,16 +92,8 @@ extension DaemonSession {
         return messages.filter { after == nil || ($0.sequence ?? .zero) > (after ?? .zero) }
     }
 
-    private func olderPage(
-        of id: SessionID, before: UInt64, _ list: HistoryID?
-    ) async throws(CommandFailure) -> DaemonMessage.SessionHistoryPage {
-        let request = ClientMessage.LoadSessionHistory(sessionID: id, before: before, historyID: list)
-        return try await attempt("read the history") { () async throws(ClientError) in
-            try await supervisor.request(.loadSessionHistory(request), on: id) { message in
-                if case .sessionHistoryPage(let page) = message, !page.replaces { page } else { nil }
-            }
-        }
-    }
+    private static let replaced = CommandFailure(
+        .busy, "could not read the history: its messages were cleared or compacted meanwhile", hint: "Read it again.")
 
     /// Attaching has returned, so the page is in the feed already.
     private static func newest(_ events: Feed<ClientEvent>) async -> [Message] {

@@ -11,6 +11,8 @@ struct PromptTurn {
     let output: Output
     var printer = TurnPrinter(showsOwnPrompts: false)
     private var desk: QuestionDesk
+    /// This device is the one that types in the session.
+    private var isTyping = false
     private let clock = ContinuousClock()
 
     var operation: MewClient.Operation?
@@ -89,6 +91,7 @@ struct PromptTurn {
         case .session(let event) where event.session == session:
             print(event)
             if case .request(let request) = event.frame.message { desk.arrived(request.id) }
+            if case .leaseState(let state) = event.frame.message { follow(state) }
             await follow(event.frame.message, isOwn: event.isOwnEcho)
             await considerQuestions()
         case .sessionPhase(session, let phase):
@@ -125,6 +128,14 @@ struct PromptTurn {
         }
         if case .answerVerdict(let verdict) = event.frame.message, let words = verdict.words { note(words) }
         output.text(printer.text(for: event))
+    }
+
+    /// Who had taken over hears that somebody took over from him.
+    private mutating func follow(_ state: DaemonMessage.LeaseState) {
+        let wasTyping = isTyping
+        isTyping = state.holder?.node == daemon.command.environment.dialer.node
+        guard wasTyping, !isTyping, let holder = state.holder else { return }
+        note("\(holder.name.printableName) took over; prompts of others are refused")
     }
 
     private mutating func follow(_ message: DaemonMessage, isOwn: Bool) async {

@@ -38,6 +38,7 @@ struct TurnPrinter {
         case .userMessage(let message):
             guard !event.isOwnEcho || showsOwnPrompts else { return "" }
             return line("» \(message.by.map { $0.name.printableName + ": " } ?? "")\(message.text.printableLines)")
+                + message.attachments.map { line("(file \($0.path.printable(limit: 200)))") }.joined()
         case .provider(let provider): return text(for: provider.event)
         case .partUpdated(let update): return text(for: update.part)
         case .toolProgress(let progress): return self.progress(progress)

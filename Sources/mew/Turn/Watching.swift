@@ -12,18 +12,23 @@ struct Watching {
     private var printer = TurnPrinter(showsOwnPrompts: true)
     /// For announcing questions only: a watcher answers with `mew answer`.
     private var desk: QuestionDesk
+    private var lease: LeaseWords
+    private var versions: DaemonView.Versions?
     private var isReady = true
 
     init(_ daemon: DaemonSession, _ screen: Screen, session: SessionID?) {
         (self.daemon, self.screen, self.session) = (daemon, screen, session)
         output = daemon.output
         desk = QuestionDesk(permit: .ask, canAsk: false, daemon: daemon.name)
+        lease = LeaseWords(device: daemon.command.environment.dialer.node)
     }
 
+    /// In milliseconds. Longer than anything on its way may take.
+    private static let oldProof: Int64 = 10_000
+
     mutating func run() async throws(CommandFailure) -> ExitCode {
-        if let versions = await daemon.supervisor.view.versions, !output.isJSON {
-            output.note("(\(daemon.name) runs mew \(versions.theirs); this is mew \(versions.ours))")
-        }
+        await tellVersions()
+        if session == nil { try await tellWhoNeedsYou() }
         while let input = await screen.inputs.next() {
             switch input {
             case .event(let event): try await react(to: event)
@@ -38,22 +43,50 @@ struct Watching {
         switch event {
         case .session(let event) where event.session == session:
             await print(event)
-        case .control(let frame) where session == nil:
-            print(frame)
         case .control(let frame):
-            if case .daemonState(let state) = frame.message { output.note("(\(state.words(daemon.name)))") }
+            await react(to: frame)
         case .sessionPhase(session, .gone):
             throw CommandFailure(.unknownSession, "the session was deleted")
         case .phase(let phase):
-            try linkChanged(phase)
+            try await linkChanged(phase)
         case .session, .sessionPhase, .operation:
             break
         }
     }
 
+    private mutating func react(to frame: DaemonFrame) async {
+        // A daemon that comes back may be another version.
+        if case .pong = frame.message { await tellVersions() }
+        guard session != nil else { return print(frame) }
+        if case .daemonState(let state) = frame.message { output.note("(\(state.words(daemon.name)))") }
+    }
+
+    private mutating func tellVersions() async {
+        let versions = await daemon.supervisor.view.versions
+        defer { self.versions = versions }
+        guard let versions, versions != self.versions, !output.isJSON else { return }
+        output.note("(\(versions.words(daemon.name)))")
+    }
+
+    /// Of the whole daemon, what waits already is told before what comes.
+    private func tellWhoNeedsYou() async throws(CommandFailure) {
+        guard !output.isJSON else { return }
+        for session in try await daemon.sessions() where session.needsYou && !session.archived {
+            output.line("\(session.displayTitle.printable(limit: 80)) \(Command.state(session))")
+        }
+    }
+
+    private mutating func tell(_ state: DaemonMessage.LeaseState) {
+        guard let news = lease.news(state.holder), !output.isJSON else { return }
+        output.text(printer.endLine())
+        output.line("(\(news))")
+    }
+
     private mutating func print(_ event: SessionEvent) async {
+        if case .leaseState(let state) = event.frame.message { tell(state) }
         if output.isJSON {
-            if event.frame.message.kind.isEventOfSession { output.json(event) }
+            let kind = event.frame.message.kind
+            if kind.isEventOfSession || kind == .leaseState { output.json(event) }
         } else if event.frame.message.history != nil, !event.isLive, let messages = event.frame.message.history {
             printer.skip(messages)  // what was said before is for `mew history`
         } else {
@@ -79,14 +112,13 @@ struct Watching {
         output.line(words)
     }
 
-    private mutating func linkChanged(_ phase: LinkPhase) throws(CommandFailure) {
+    private mutating func linkChanged(_ phase: LinkPhase) async throws(CommandFailure) {
         switch phase {
         case .ready:
             if !isReady { tell("back", "(connected again)") }
             isReady = true
         case .waiting(_, let trouble):
-            let reason = ClientError(trouble).message
-            if isReady { tell("lost", "(the connection is lost: \(reason); trying again)", reason) }
+            if isReady { await tellLoss(ClientError(trouble).message) }
             isReady = false
         case .parked(let refusal):
             throw CommandFailure(
@@ -96,10 +128,22 @@ struct Watching {
         }
     }
 
+    /// What is on the screen is as old as the last proof that the daemon was there. Of a daemon that has just said goodbye, or been
+    /// heard, that is no news.
+    private func tellLoss(_ reason: String) async {
+        let proof = await daemon.supervisor.view.lastProof?.milliseconds
+        let now = WallTime.now.milliseconds
+        let isOld = proof.map { now - $0 >= Self.oldProof } ?? false
+        let age = isOld ? "; last proof \(Words.ago(proof, now: now))" : ""
+        tell(
+            "lost", "(the connection is lost: \(reason)\(age); trying again)",
+            ["reason": .string(reason), "last_proof_ms": proof.map(JSON.integer) ?? .null])
+    }
+
     /// Programs see among the events of the daemon when there could be none.
-    private func tell(_ event: String, _ note: String, _ reason: String? = nil) {
+    private func tell(_ event: String, _ note: String, _ more: JSONObject = [:]) {
         var object: JSONObject = ["event": .string(event), "daemon": .string(daemon.name)]
-        object["reason"] = reason.map(JSON.string)
+        for entry in more.entries { object[entry.key] = entry.value }
         output.json(object)
         output.note(note)
     }

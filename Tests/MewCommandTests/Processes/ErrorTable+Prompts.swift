@@ -18,5 +18,9 @@ extension ErrorTable {
             .init(
                 "a prompt from standard input, which cannot be read", .badInput,
                 "could not read the prompt: {problem}. Check standard input."),
+            .init(
+                "a prompt while another device is typing in the session", .leaseHeld,
+                "could not run the prompt: {device} is typing. Wait until they stop, or take over with 'mew prompt "
+                    + "--take-over'."),
         ])
 }
