@@ -115,7 +115,7 @@ extension SessionRunner {
         let store = environment.store
         environment.loop.spawn { [self] in
             var state = await store.saving()
-            while !state.isSaving, await isNotSaving {
+            while !state.isSaving, await health.isUnsaved {
                 let news = await store.savingChanged(from: state)
                 // A cancelled wait, and a store that is closed, have no news.
                 guard news != state else { return }
