@@ -202,11 +202,11 @@ class Bench:
             count = str(int(2_000 * self.scale))
             one, many = self.medians(
                 lambda: desk.bench("fanout", "--events", count),
-                lambda: desk.bench("fanout", "--events", count, "--sessions", "64"))
+                lambda: desk.bench("fanout", "--events", count, "--sessions", "64", "--lanes", "16"))
         rate, stored = "per_second", "stored_per_second"
         return [
             Row("commits of 64 writers, one sync for all that wait", together[rate], alone[rate], "one writer, a sync each", "1/s"),
-            Row("events stored by 64 sessions, one sync for all", many[stored], 20_000, "20,000/s", "1/s", least=1),
+            Row("events stored by 64 sessions, 16 at a time each", many[stored], 20_000, "20,000/s", "1/s", least=1),
             Row("events stored by one session, a sync each", one[stored], alone[rate], "the store alone", "1/s"),
         ]
 
@@ -215,8 +215,10 @@ class Bench:
         rows = []
         with sessions.Desk(self.directory / "told") as desk:
             for clients, events in ((1, 20_000), (10, 10_000), (100, 2_000), (1_000, 200)):
-                (told,) = self.medians(lambda: desk.bench(
-                    "fanout", "--events", str(max(50, int(events * self.scale))), "--clients", str(clients), "--lanes", "64"))
+                ask = lambda: desk.bench(
+                    "fanout", "--events", str(max(50, int(events * self.scale))), "--clients", str(clients), "--lanes", "64")
+                # That a thousand hear of each other takes longer than what is measured.
+                (told,) = self.medians(ask) if clients < 1_000 else [ask()]
                 rows.append(Row(
                     f"events stored and told to {clients:,} client{'s' if clients > 1 else ''}", told["told_per_second"],
                     told["told_per_second"] * clients, "what arrives", "1/s"))

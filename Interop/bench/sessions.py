@@ -108,16 +108,17 @@ def first_screens(directory: Path, count: int, rounds: int) -> dict[int, dict]:
 
 
 def crowd(directory: Path, clients: int, rounds: int) -> dict:
-    """The delay of one client's ping, alone and while others attach to the largest session all the time, milliseconds."""
+    """The delay of one client's ping, alone and while others attach to the largest session, all at the same time and again twice
+    a second, milliseconds."""
     session = long_sessions(KEPT)[LARGEST]
     alone, beside = [], []
     with Desk(directory / "crowd", (KEPT / "home").absolute()) as desk:
         for _ in range(rounds):
             alone.append(desk.bench("ping", "--count", "400", "--pause-ms", "5"))
-            attaching = desk.background("attach", session, "--crowd", str(clients), "--count", "100000")
+            attaching = desk.background("attach", session, "--crowd", str(clients), "--count", "1000", "--pause-ms", "500")
             # Until they are connected, which is not what is measured.
             time.sleep(1)
-            beside.append(desk.bench("ping", "--count", "200", "--pause-ms", "5"))
+            beside.append(desk.bench("ping", "--count", "400", "--pause-ms", "5"))
             if attaching.poll() is not None:
                 raise Failed("the crowd was done before the pings were")
             attaching.terminate()

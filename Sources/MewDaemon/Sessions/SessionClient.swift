@@ -174,7 +174,8 @@ package final class SessionClient: Sendable {
         let (push, reader) = state.withLock { state -> (ClientQueue.Push, CheckedContinuation<Void, Never>?) in
             guard !state.isEnded else { return (.silent, nil) }
             let push = put(frame, kind, into: &state)
-            charge(state)
+            // What was taken in is charged already.
+            if push != .queued { charge(state) }
             return (push, state.takeReader())
         }
         reader?.resume()

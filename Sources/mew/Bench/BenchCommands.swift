@@ -126,16 +126,16 @@ extension Command {
         throw CommandFailure(.unreachable, "the relay has lost the clients")
     }
 
-    private static let pause = Option<Int>(
+    static let benchPause = Option<Int>(
         "pause-ms", "N", "wait so long after each (default 0)", read: Readers.integer("--pause-ms", in: 0...10_000))
 
     private static let benchPing = Command(
         "bench ping", "measure round trips of the ping message",
-        positionals: [Common.daemon.required], options: [count.spec, pause.spec] + Common.routes
+        positionals: [Common.daemon.required], options: [count.spec, benchPause.spec] + Common.routes
     ) { invocation async throws(CommandFailure) in
         let target = try await BenchLink.Target(invocation)
         let link = try await BenchLink.open(1, to: target)
-        let pause = Duration.milliseconds(invocation[pause] ?? 0)
+        let pause = Duration.milliseconds(invocation[benchPause] ?? 0)
         let times = try await link[0].ping(invocation[count] ?? 20_000, pause: pause, on: LoopClock(target.loop))
         report(
             invocation,

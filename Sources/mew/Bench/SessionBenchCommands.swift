@@ -75,14 +75,17 @@ extension Command {
     static let benchAttach = Command(
         "bench attach", "measure from 'attach_session' to 'caught_up'",
         positionals: [Common.daemon.required, session.required],
-        options: [rounds.spec, crowd.spec] + Common.routes
+        options: [rounds.spec, crowd.spec, benchPause.spec] + Common.routes
     ) { invocation async throws(CommandFailure) in
         let (target, id) = (try await BenchLink.Target(invocation), try invocation.required(session))
-        let count = invocation[rounds] ?? 20
+        let (count, pause) = (invocation[rounds] ?? 20, Duration.milliseconds(invocation[benchPause] ?? 0))
+        let clock = LoopClock(target.loop)
         let links = try await BenchLink.open(invocation[crowd] ?? 1, to: target)
         let tasks = links.map { link in
             target.loop.spawn { () async -> Result<[BenchChannel.Screen], CommandFailure> in
-                do throws(CommandFailure) { return .success(try await screens(of: id, count, on: link)) } catch {
+                do throws(CommandFailure) {
+                    return .success(try await screens(of: id, count, pause, on: link, clock))
+                } catch {
                     return .failure(error)
                 }
             }
@@ -102,13 +105,14 @@ extension Command {
     }
 
     private static func screens(
-        of session: SessionID, _ count: Int, on link: BenchLink
+        of session: SessionID, _ count: Int, _ pause: Duration, on link: BenchLink, _ clock: LoopClock
     ) async throws(CommandFailure) -> [BenchChannel.Screen] {
         var screens: [BenchChannel.Screen] = []
         for _ in 0..<count {
             let channel = try await link.openChannel()
             screens.append(try await channel.attach(session))
             await channel.leave()
+            if pause > .zero { _ = await clock.pause(for: pause) }
         }
         return screens
     }
