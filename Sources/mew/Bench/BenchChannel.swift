@@ -116,7 +116,7 @@ struct BenchChannel: Sendable {
 struct BenchIDs: IDSource {
     private let ids = MonotonicIDs(entropy: SystemEntropy())
 
-    func next(milliseconds: UInt64) -> ULID { ids.next(milliseconds: milliseconds) }
+    func next(_ count: Int, milliseconds: UInt64) -> ULID { ids.next(count, milliseconds: milliseconds) }
     func next() -> ULID { next(milliseconds: SystemWallClock().millisecondsSinceEpoch) }
 }
 
