@@ -237,7 +237,7 @@ struct AttachTests {
         bench.call(.permission(.init(toolName: "bash", input: [:], call: "c", sensitivity: .dangerous)))
         let client = bench.attach()
         let requests = bench.takeFrames(client).filter { $0.message.kind.isJournalled && $0.sequence == nil }
-            .map(\.message.kind).filter { $0 != .thinkingVariantChanged }
+            .map(\.message.kind).filter { $0 != .thinkingVariantChanged && $0 != .sessionActivityChanged }
         #expect(requests == [.permissionRequest, .askUserRequest])
         let late = bench.attach(after: .first, epoch: bench.core.record.epoch)
         let kinds = bench.take(late).filter { $0 != .clientAttached }

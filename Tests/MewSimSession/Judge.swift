@@ -70,8 +70,14 @@ struct JudgeAgent: AgentBackend {
         await LoopClock(loop).pause(for: .milliseconds(300)) == .over
     }
 
+    /// Prompts that begin so get an answer that does not fit into the queue of a device, all at once.
+    static let flooding = "flood: "
+    /// Of 64 KiB each.
+    private static let floodPieces = 90
+
     private func work(_ turn: AgentTurn, _ host: any AgentHost) async throws(AgentHostError) -> AgentResult {
         var chance = SeededGenerator(seed: turn.text.digest)
+        if turn.text.hasPrefix(Self.flooding) { try await flood(turn, host) }
         try await say(Int(chance.below(6)), &chance, turn, host)
         if chance.happens(0.4) {
             let verdict = try await host.requestPermission(
@@ -82,6 +88,11 @@ struct JudgeAgent: AgentBackend {
         if chance.happens(0.3) { judge.heard(try await host.takeGuidance()) }
         try await say(Int(chance.below(4)), &chance, turn, host)
         return chance.happens(0.1) ? .failed("it went wrong") : .completed
+    }
+
+    private func flood(_ turn: AgentTurn, _ host: any AgentHost) async throws(AgentHostError) {
+        let piece = String(repeating: "0123456789abcdef", count: 4 << 10)
+        for _ in 0..<Self.floodPieces { try await host.emit(.notice(piece)) }
     }
 
     /// One message of so many pieces.

@@ -38,6 +38,8 @@ package enum SessionLaw {
         package var events = 0
         package var turns = 0
         package var requests = 0
+        /// How often a device was too slow and was told so.
+        package var gaps = 0
         /// From the last mishap until all was at rest.
         package var recovery = Duration.zero
 
@@ -103,6 +105,7 @@ private struct SessionPlay {
         outcome.counts.events = picture.events.count
         outcome.counts.turns = stage.judge.deeds.count
         outcome.counts.requests = picture.requests
+        outcome.counts.gaps = stage.log.gaps
     }
 
     /// Answers what is still asked, second by second, until nobody waits for anything.

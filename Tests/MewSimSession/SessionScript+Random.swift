@@ -17,7 +17,8 @@ extension SessionScript {
     private static func act(_ random: inout SeededGenerator) -> SessionAct {
         let device = Int(random.below(UInt64(devices)))
         switch random.below(100) {
-        case 0..<28: return .prompt(device)
+        case 0: return random.happens(0.5) ? .flood(device) : .prompt(device)
+        case 1..<28: return .prompt(device)
         case 28..<32: return .guide(device)
         case 32..<42: return .answer(device)
         case 42..<46: return .race
@@ -45,6 +46,7 @@ extension SessionScript {
         case 23..<25: return .stopDesk(startingAgainAfter: pause(&random))
         case 25..<27: return .killDesk(.process, startingAgainAfter: pause(&random))
         case 27..<29: return .killDesk(.power(seed: random.next()), startingAgainAfter: pause(&random))
+        case 29: return .narrow(device, time(&random))
         default: return .fillDisk(leaving: Int(random.below(20_000)), time(&random))
         }
     }

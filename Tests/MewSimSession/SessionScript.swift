@@ -4,6 +4,8 @@ internal import MewBase
 package enum SessionAct: Hashable, Sendable, CustomStringConvertible {
     // What people do, each at a device.
     case prompt(Int)
+    /// A prompt whose answer is longer than what may wait for a device.
+    case flood(Int)
     case guide(Int)
     /// Answers the oldest question that it shows.
     case answer(Int)
@@ -27,6 +29,8 @@ package enum SessionAct: Hashable, Sendable, CustomStringConvertible {
     case stopDesk(startingAgainAfter: Duration)
     case killDesk(SimDesk.Dying, startingAgainAfter: Duration)
     case fillDisk(leaving: Int, Duration)
+    /// The line to a device is that of a bad day: 60 kB/s.
+    case narrow(Int, Duration)
 
     package enum Cut: Hashable, Sendable {
         case all
@@ -38,6 +42,7 @@ package enum SessionAct: Hashable, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .prompt(let device): ".prompt(\(device))"
+        case .flood(let device): ".flood(\(device))"
         case .guide(let device): ".guide(\(device))"
         case .answer(let device): ".answer(\(device))"
         case .race: ".race"
@@ -56,6 +61,7 @@ package enum SessionAct: Hashable, Sendable, CustomStringConvertible {
         case .stopDesk(let pause): ".stopDesk(startingAgainAfter: \(Self.text(pause)))"
         case .killDesk(let dying, let pause): ".killDesk(.\(dying), startingAgainAfter: \(Self.text(pause)))"
         case .fillDisk(let bytes, let time): ".fillDisk(leaving: \(bytes), \(Self.text(time)))"
+        case .narrow(let device, let time): ".narrow(\(device), \(Self.text(time)))"
         }
     }
 
@@ -64,10 +70,10 @@ package enum SessionAct: Hashable, Sendable, CustomStringConvertible {
     /// Whether it happens to people, and is not what they do.
     package var isMishap: Bool {
         switch self {
-        case .prompt, .guide, .answer, .race, .cancel, .clear, .compact, .takeLease, .releaseLease, .detach, .attach,
-            .pageBack:
+        case .prompt, .flood, .guide, .answer, .race, .cancel, .clear, .compact, .takeLease, .releaseLease, .detach,
+            .attach, .pageBack:
             false
-        case .cut, .freeze, .freezeDesk, .killDevice, .stopDesk, .killDesk, .fillDisk: true
+        case .cut, .freeze, .freezeDesk, .killDevice, .stopDesk, .killDesk, .fillDisk, .narrow: true
         }
     }
 }

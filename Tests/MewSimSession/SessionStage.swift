@@ -79,6 +79,7 @@ package final class SessionStage: @unchecked Sendable {
         log.note("\(act)")
         switch act {
         case .prompt(let device): say(.prompt, at: device)
+        case .flood(let device): say(.prompt, at: device, JudgeAgent.flooding)
         case .guide(let device): say(.guide, at: device)
         case .answer(let device): answer(at: device)
         case .race: for device in devices.indices { answer(at: device) }
@@ -99,12 +100,15 @@ package final class SessionStage: @unchecked Sendable {
         case .fillDisk(let bytes, let time):
             desk.fillDisk(leaving: bytes)
             after(time) { stage in stage.desk.freeDisk() }
+        case .narrow(let device, let time):
+            limit(device, to: Self.narrowLine)
+            after(time) { $0.limit(device, to: nil) }
         }
     }
 
-    private func say(_ manner: Person.Manner, at device: Int) {
+    private func say(_ manner: Person.Manner, at device: Int, _ first: String = "") {
         texts += 1
-        devices[device].person.say("\(manner) \(texts) at \(device), \(world.seed)", in: session, manner)
+        devices[device].person.say("\(first)\(manner) \(texts) at \(device), \(world.seed)", in: session, manner)
     }
 
     /// Somebody does it once; what comes of it shows in the journals.
@@ -146,6 +150,16 @@ package final class SessionStage: @unchecked Sendable {
         after(time) { _ in machine.resume() }
     }
 
+    /// Bytes per second.
+    private static let narrowLine = 60_000
+
+    private func limit(_ device: Int, to bytesPerSecond: Int?) {
+        world.changeLink(from: desk.machine, to: devices[device].machine) {
+            $0.bytesPerSecond = bytesPerSecond
+            $0.queueBytes = 32 << 10
+        }
+    }
+
     private func cut(_ cut: SessionAct.Cut, for time: Duration) {
         change(cut, by: 1)
         after(time) { $0.change(cut, by: -1) }
@@ -178,6 +192,7 @@ package final class SessionStage: @unchecked Sendable {
         for device in devices.indices {
             cuts[device] = (0, 0)
             applyCuts(device)
+            limit(device, to: nil)
             devices[device].machine.resume()
             devices[device].start()
             devices[device].show(session)

@@ -7,6 +7,8 @@ package import MewSim
 package final class WorldLog: DiagnosticSink, @unchecked Sendable {
     private let take: (@Sendable (String) -> Void)?
     private weak var world: SimWorld?
+    /// How often the daemon told a device that it is too slow.
+    private(set) var gaps = 0
 
     package init(_ world: SimWorld, _ take: (@Sendable (String) -> Void)?) {
         (self.world, self.take) = (world, take)
@@ -21,5 +23,8 @@ package final class WorldLog: DiagnosticSink, @unchecked Sendable {
 
     package func wants(_ level: Diagnostic.Level) -> Bool { isHeard }
 
-    package func record(_ diagnostic: Diagnostic) { note("\(diagnostic.name): \(diagnostic.message)") }
+    package func record(_ diagnostic: Diagnostic) {
+        if diagnostic.name == "gap" { gaps += 1 }
+        note("\(diagnostic.name): \(diagnostic.message)")
+    }
 }

@@ -12,6 +12,7 @@ struct SessionTally: Sendable {
     private var turns = 0
     private var events = 0
     private var requests = 0
+    private var gaps = 0
     private var recoveries: [Duration] = []
     /// Over the digests, in whatever order they were run.
     private(set) var digest: UInt64 = 0
@@ -48,6 +49,7 @@ struct SessionTally: Sendable {
         turns += outcome.counts.turns
         events += outcome.counts.events
         requests += outcome.counts.requests
+        gaps += outcome.counts.gaps
         recoveries.append(outcome.counts.recovery)
         digest &+= SeededGenerator.mix(outcome.digest ^ SeededGenerator.mix(seed))
         if !outcome.broken.isEmpty {
@@ -62,6 +64,7 @@ struct SessionTally: Sendable {
         turns += part.turns
         events += part.events
         requests += part.requests
+        gaps += part.gaps
         recoveries += part.recoveries
         failures += part.failures
         digest &+= part.digest
@@ -69,7 +72,7 @@ struct SessionTally: Sendable {
 
     var figure: String {
         "\(seeds) seeds in \(wallTime.components.seconds) s (\(processorTime.components.seconds) processor seconds): "
-            + "\(acts) acts, \(mishaps) mishaps, \(turns) turns, \(requests) questions, \(events) events; "
+            + "\(acts) acts, \(mishaps) mishaps, \(turns) turns, \(requests) questions, \(events) events, \(gaps) gaps; "
             + "at rest after \(recovery(500)) s in the median, \(recovery(1_000)) s at most"
     }
 

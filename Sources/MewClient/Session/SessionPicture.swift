@@ -29,11 +29,12 @@ public struct SessionPicture: Sendable {
     /// Asks for the page before the first message; nil when there is none that would fit.
     public var olderPage: UInt64? { isTrimmed ? nil : transcript.nextCursor }
 
-    /// What a snapshot begins with: messages, requests and numbers are what it brings, the rest is told only when it changes.
+    /// What a snapshot begins with: messages, requests, numbers and the running turn are what it brings, the rest is told only when
+    /// it changes.
     func anew(_ id: SessionID, epoch: Epoch?) -> SessionPicture {
         var next = SessionPicture(id)
         next.epoch = epoch
-        (next.details, next.title, next.turn, next.isRunning) = (details, title, turn, isRunning)
+        (next.details, next.title) = (details, title)
         return next
     }
 

@@ -109,11 +109,17 @@ extension SessionCore {
     /// State that is neither in the messages nor in `session_ready`.
     private mutating func giveLists(to client: AttachedClient) {
         if client.link == .native {
+            // Without a word about it, none runs.
+            if let turn = record.turn { stream(.sessionActivityChanged(running(turn)), to: client) }
             if record.title != nil { stream(.sessionTitleChanged(shownTitle), to: client) }
             if !record.todos.isEmpty { stream(.todosUpdated(.init(todos: record.todos)), to: client) }
         }
         guard !record.flaggedFiles.isEmpty else { return }
         stream(.flaggedFilesChanged(.init(sessionID: id, files: record.flaggedFiles)), to: client)
+    }
+
+    private func running(_ turn: RunningTurn) -> DaemonMessage.SessionActivityChanged {
+        .init(sessionID: id, activity: .running, turnID: turn.id)
     }
 
     /// A phone keeps the title of the last session it had, so it always gets one.
