@@ -282,6 +282,23 @@ struct CommandTests {
         #expect(result.err.text.contains("another version runs on desk") == isOther, "\(result.err.text)")
     }
 
+    @Test("watch of a whole daemon begins with what needs you already, and with another version, once")
+    func watchBegins() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let result = try await stage.run("watch", "desk") { [info] link in
+            try await link.welcome(version: "9.9")
+            var asking = info
+            asking.pendingPermissions = 1
+            try await link.list([info, asking])
+            await link.link.close(code: .revoked, reason: "over")
+        }
+        #expect(result.exit == .unauthorized)
+        #expect(result.out.lines == ["Fix it needs permission"])
+        let note = "(desk runs mew 9.9; this is mew \(CommandLineProgram.version))"
+        #expect(result.err.lines.count { $0 == note } == 1, "\(result.err.text)")
+    }
+
     /// A prompt of which nobody knows whether it arrived.
     private func loseAPrompt(_ stage: CommandStage, _ text: String) async throws {
         _ = try await stage.run("prompt", "desk", text) { [epoch] link in
