@@ -142,7 +142,7 @@ class Bench:
             where, our = self.islands(stack, relayed.OurRelay)
             mew, iroh = relayed.Mew(where, our, self.directory), relayed.Iroh(where, our, self.directory)
             coturn = relayed.Coturn(where, self.directory)
-            for server in (mew.server, iroh.server, coturn.server, coturn.echo):
+            for server in (mew.server, iroh.server, coturn.echo):
                 stack.callback(server.stop)
             count, size = int(5_000 * self.scale), int(RELAYED_BYTES * self.scale)
             our_echo, their_echo, ours, theirs, turn = self.medians(

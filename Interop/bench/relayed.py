@@ -114,27 +114,34 @@ class Coturn:
     name = "coturn, UDP"
 
     def __init__(self, where: islands.Islands, directory: Path):
-        self.where = where
+        self.where, self.directory = where, directory
         self.log = directory / "turnserver.log"
-        self.server = Server(
-            *where.on("middle", "turnserver", "-n", "--no-auth", "--no-tls", "--no-dtls", "--no-cli", "--verbose",
-                      "--relay-threads", "1", "--listening-ip", islands.MIDDLE, "--relay-ip", "10.77.2.1", "--realm", "bench",
-                      "--log-file", str(self.log), "--simple-log", "--db", str(directory / "turn.db"),
-                      "--pidfile", str(directory / "turn.pid")), port=3478)
         self.echo = Server(*where.on("other", "turnutils_peer", "-L", "10.77.2.2"), port=3480)
+
+    def server(self) -> Server:
+        """A new one for each round: after some hundred MB turnserver 4.6 stops reading its socket for good, now and then."""
+        self.log.unlink(missing_ok=True)
+        return Server(
+            *self.where.on("middle", "turnserver", "-n", "--no-auth", "--no-tls", "--no-dtls", "--no-cli", "--verbose",
+                           "--relay-threads", "1", "--listening-ip", islands.MIDDLE, "--relay-ip", "10.77.2.1", "--realm",
+                           "bench", "--log-file", self.log, "--simple-log", "--db", self.directory / "turn.db",
+                           "--pidfile", self.directory / "turn.pid"), port=3478)
 
     def forward(self, size: int) -> dict:
         """Seconds of CPU per GB that left the relay, either way."""
         count = size // PACKET_BYTES // 2
-        before, seen = self.server.cpu_seconds(), self.sent_bytes()
-        run(*self.where.on(
-            "one", "turnutils_uclient", "-e", "10.77.2.2", "-X", "-c", "-m", "2", "-n", str(count // 2), "-l",
-            str(PACKET_BYTES), "-z", "0", islands.MIDDLE), parse=False)
-        end = time.monotonic() + 20
-        while (sent := self.sent_bytes()) == seen and time.monotonic() < end:
-            # coturn writes its log when it likes; the figure below counts no time of this wait.
-            time.sleep(0.2)
-        return {"cpu_s_per_gb": (self.server.cpu_seconds() - before) / ((sent - seen) / 1e9)}
+        with self.server() as server:
+            before = server.cpu_seconds()
+            run(*self.where.on(
+                "one", "turnutils_uclient", "-e", "10.77.2.2", "-X", "-c", "-m", "2", "-n", count // 2, "-l",
+                PACKET_BYTES, "-z", "0", islands.MIDDLE), parse=False)
+            end = time.monotonic() + 20
+            while (sent := self.sent_bytes()) == 0 and time.monotonic() < end:
+                # coturn writes its log when it likes; the figure below counts no time of this wait.
+                time.sleep(0.2)
+            if not sent:
+                raise Failed("coturn does not say what it has sent")
+            return {"cpu_s_per_gb": (server.cpu_seconds() - before) / (sent / 1e9)}
 
     def sent_bytes(self) -> int:
         """By its own account, which it gives when a session ends: to clients, and to their peers."""

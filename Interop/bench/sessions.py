@@ -116,8 +116,9 @@ def crowd(directory: Path, clients: int, rounds: int) -> dict:
         for _ in range(rounds):
             alone.append(desk.bench("ping", "--count", "400", "--pause-ms", "5"))
             attaching = desk.background("attach", session, "--crowd", str(clients), "--count", "1000", "--pause-ms", "500")
-            # Until they are connected, which is not what is measured.
-            time.sleep(1)
+            # They are connected, which is not what is measured.
+            if not attaching.stdout.readline():
+                raise Failed("the crowd did not connect")
             beside.append(desk.bench("ping", "--count", "400", "--pause-ms", "5"))
             if attaching.poll() is not None:
                 raise Failed("the crowd was done before the pings were")

@@ -1,4 +1,5 @@
 import MewBase
+import MewTestSupport
 import Testing
 
 @testable import MewAgent
@@ -37,10 +38,7 @@ struct ShellPhaseTests {
                 return "\(name), \(input): \(step == .nothing ? "–" : "\(step)")"
             }
         }
-        let expected = Self.snapshot.split(separator: "\n").map(String.init)
-        #expect(lines.count == expected.count)
-        for (line, expected) in zip(lines, expected) { #expect(line == expected) }
-        if lines != expected { print(lines.joined(separator: "\n")) }
+        #expect(changes(in: lines, since: Self.snapshot) == [])
     }
 
     private static let snapshot = """

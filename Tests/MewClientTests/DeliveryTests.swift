@@ -1,6 +1,7 @@
 import MewBase
 import MewTestSupport
 import MewWire
+import Synchronization
 import Testing
 
 @testable import MewClient
@@ -160,6 +161,33 @@ struct DeliveryTests {
             #expect(error?.code == .deliveryUnknown)
             #expect(try await link.control.receive().message == rename, "it was done")
             #expect(await stage.store.records().operations.map(\.state) == [.unknown])
+        }
+    }
+
+    @Test("whoever waits for an operation hears of its end when that is kept: a program may end then")
+    func keptBeforeTold() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let (link, _) = try await stage.attached(feed, id, epoch: epoch)
+            let rename = ClientMessage.renameSession(ClientMessage.RenameSession(sessionID: id, title: "new"))
+            let isOver = Mutex(false)
+            async let change: Void = {
+                try await stage.supervisor.change(rename)
+                isOver.withLock { $0 = true }
+            }()
+            let operation = try #require(try await link.control.receive().operation)
+            await stage.store.hold()
+            try await link.control.receipt(operation, .done)
+            while await stage.store.waitingCount == 0 { await Task.yield() }
+            // Who begins to wait now is told no sooner either.
+            let settled = await stage.supervisor.view.operations[operation] == nil
+            async let late: Void = stage.supervisor.settle(operation)
+            for _ in 0..<100 { await Task.yield() }
+            #expect(settled && !isOver.withLock { $0 })
+            await stage.store.release()
+            try await change
+            try await late
+            #expect(await stage.store.records().operations.isEmpty)
         }
     }
 

@@ -68,7 +68,7 @@ struct LeaseTableTests {
                 return "\(state.name), \(name): \(session.lease == before ? "–" : Self.words(session.lease))"
             }
         }
-        expect(lines, Self.snapshot)
+        #expect(changes(in: lines, since: Self.snapshot) == [])
     }
 
     private static let snapshot = """

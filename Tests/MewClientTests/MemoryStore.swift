@@ -8,7 +8,22 @@ actor MemoryStore: ClientStore {
     /// Thrown by the next changes.
     var failure: ClientStoreError?
 
+    /// Changes wait for the disk meanwhile.
+    private var isHeld = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
     func fail(with failure: ClientStoreError?) { self.failure = failure }
+
+    func hold() { isHeld = true }
+
+    /// How many changes wait.
+    var waitingCount: Int { waiting.count }
+
+    func release() {
+        isHeld = false
+        for change in waiting { change.resume() }
+        waiting = []
+    }
 
     nonisolated func isRunning(_ instance: ClientInstance) -> Bool { instance == self.instance }
 
@@ -16,7 +31,8 @@ actor MemoryStore: ClientStore {
 
     func update<Value: Sendable>(
         _ change: @Sendable (inout ClientRecords) throws(ClientStoreError) -> Value
-    ) throws(ClientStoreError) -> Value {
+    ) async throws(ClientStoreError) -> Value {
+        if isHeld { await withCheckedContinuation { waiting.append($0) } }
         if let failure { throw failure }
         return try change(&kept)
     }

@@ -72,6 +72,17 @@ struct NothingForgottenTests {
         #expect(Self.queries(effects) == [[Self.clear]: false])
     }
 
+    @Test(
+        "an error that leaves open what was kept is no refusal: it is asked about at once",
+        arguments: [(.internal, true), (.notSaved, false)] as [(ErrorCode, Bool)])
+    func inDoubt(code: ErrorCode, isOpen: Bool) {
+        var state = Self.attached
+        _ = Self.apply([Self.found(Self.prompt, .prompt, .sending)], to: &state)
+        let error = DaemonFrame(.error(.init(message: "the disk failed", code: code, operation: Self.prompt)))
+        #expect(Self.queries(Self.apply([.session(error, id)], to: &state)) == (isOpen ? [[Self.prompt]: true] : [:]))
+        #expect(state.view.operations[Self.prompt]?.state == (isOpen ? .unknown : nil))
+    }
+
     @Test("what could not be settled while nothing was saved is asked about when it is")
     func savingAgain() {
         var state = Self.attached

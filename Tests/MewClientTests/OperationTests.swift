@@ -1,5 +1,6 @@
 import MewBase
 import MewIdentity
+import MewTestSupport
 import MewWire
 import Testing
 
@@ -20,8 +21,8 @@ struct OperationTests {
 
     private static let inputs: [(name: String, apply: @Sendable (inout MewClient.Operation) -> Void)] = [
         ("channel lost", { $0.channelLost() }),
-        ("surely not sent", { $0.failedToSend(ClientError(.unreachable, "")) }),
-        ("perhaps sent", { $0.failedToSend(ClientError(.deliveryUnknown, "")) }),
+        ("surely not sent", { $0.failed(ClientError(.unreachable, "")) }),
+        ("perhaps sent", { $0.failed(ClientError(.deliveryUnknown, "")) }),
         ("receipt stored", { $0.received(receipt(.stored)) }),
         ("receipt started", { $0.received(receipt(.started)) }),
         ("receipt done", { $0.received(receipt(.done)) }),
@@ -29,9 +30,10 @@ struct OperationTests {
         ("absent now", { $0.received(receipt(.absent)) }),
         ("settled absence", { $0.received(receipt(.absent), isSettled: true) }),
         ("error", { $0.failed(ClientError(.notSaved, "")) }),
+        ("error in doubt", { $0.failed(ClientError(.internal, "")) }),
         ("sent again", { $0.sentAgain(by: ClientInstance("later")) }),
         ("sent again, error", sentAgain { $0.failed(ClientError(.notSaved, "")) }),
-        ("sent again, surely not sent", sentAgain { $0.failedToSend(ClientError(.unreachable, "")) }),
+        ("sent again, surely not sent", sentAgain { $0.failed(ClientError(.unreachable, "")) }),
         ("sent again, settled absence", sentAgain { $0.received(receipt(.absent), isSettled: true) }),
         ("sent again, receipt refused", sentAgain { $0.received(receipt(.refused)) }),
     ]
@@ -78,10 +80,7 @@ struct OperationTests {
                 return "\(name), \(input.name): \(operation.state == state ? "–" : Self.words(operation.state))"
             }
         }
-        let expected = Self.snapshot.split(separator: "\n").map(String.init)
-        #expect(lines.count == expected.count)
-        for (line, expected) in zip(lines, expected) { #expect(line == expected) }
-        if lines != expected { print(lines.joined(separator: "\n")) }
+        #expect(changes(in: lines, since: Self.snapshot) == [])
     }
 
     private static let snapshot = """
@@ -95,6 +94,7 @@ struct OperationTests {
         sending, absent now: –
         sending, settled absence: –
         sending, error: refused:not_saved
+        sending, error in doubt: unknown
         sending, sent again: –
         sending, sent again, error: refused:not_saved
         sending, sent again, surely not sent: refused:unreachable
@@ -110,6 +110,7 @@ struct OperationTests {
         stored, absent now: –
         stored, settled absence: –
         stored, error: refused:not_saved
+        stored, error in doubt: –
         stored, sent again: –
         stored, sent again, error: refused:not_saved
         stored, sent again, surely not sent: refused:unreachable
@@ -125,6 +126,7 @@ struct OperationTests {
         delivered, absent now: –
         delivered, settled absence: –
         delivered, error: refused:not_saved
+        delivered, error in doubt: –
         delivered, sent again: –
         delivered, sent again, error: refused:not_saved
         delivered, sent again, surely not sent: refused:unreachable
@@ -140,6 +142,7 @@ struct OperationTests {
         settled, absent now: –
         settled, settled absence: –
         settled, error: –
+        settled, error in doubt: –
         settled, sent again: –
         settled, sent again, error: –
         settled, sent again, surely not sent: –
@@ -155,6 +158,7 @@ struct OperationTests {
         refused, absent now: –
         refused, settled absence: –
         refused, error: –
+        refused, error in doubt: –
         refused, sent again: –
         refused, sent again, error: –
         refused, sent again, surely not sent: –
@@ -170,6 +174,7 @@ struct OperationTests {
         unknown, absent now: –
         unknown, settled absence: absent
         unknown, error: refused:not_saved
+        unknown, error in doubt: –
         unknown, sent again: sending
         unknown, sent again, error: –
         unknown, sent again, surely not sent: –
@@ -185,6 +190,7 @@ struct OperationTests {
         absent, absent now: –
         absent, settled absence: –
         absent, error: –
+        absent, error in doubt: –
         absent, sent again: –
         absent, sent again, error: –
         absent, sent again, surely not sent: –

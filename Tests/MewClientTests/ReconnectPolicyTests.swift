@@ -1,4 +1,5 @@
 import MewBase
+import MewTestSupport
 import MewWire
 import Testing
 
@@ -85,7 +86,7 @@ struct ReconnectPolicyTests {
                 }
             }
         }
-        expect(lines, Self.snapshot)
+        #expect(changes(in: lines, since: Self.snapshot) == [])
     }
 
     private func words(_ reaction: ReconnectPolicy.Reaction) -> String {

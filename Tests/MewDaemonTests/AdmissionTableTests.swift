@@ -1,4 +1,5 @@
 import MewBase
+import MewTestSupport
 import MewWire
 import Testing
 
@@ -50,10 +51,7 @@ struct AdmissionTableTests {
                 }
             }
         }
-        let table = applicationProtocol == .native ? nativeTable : stockTable
-        let expected = table.split(separator: "\n").map(String.init)
-        for (line, want) in zip(lines, expected) { #expect(line == want) }
-        #expect(lines.count == expected.count)
+        #expect(changes(in: lines, since: applicationProtocol == .native ? nativeTable : stockTable) == [])
     }
 
     private static func text(_ action: Admission.Action) -> String {

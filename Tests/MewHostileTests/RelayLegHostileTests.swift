@@ -121,3 +121,21 @@ private final class Script: RelayConnector, BlockStream, DiagnosticSink, @unchec
         }
     }
 }
+
+extension RelayPieces {
+    /// The answer to the upgrade of a client with `ConstantEntropy`.
+    static func upgraded() throws -> [UInt8] {
+        let upgrade = LegUpgrade(entropy: ConstantEntropy())
+        let request = upgrade.request(to: try RelayURL("http://relay.test/"), token: nil, proof: nil)
+        guard case .accepted(let taken) = RelayUpgrade.read(request) else { preconditionFailure("our own request") }
+        return taken.response.encoded
+    }
+
+    /// All that a relay says to let that client in.
+    static func admission() throws -> [UInt8] {
+        try upgraded()
+            + [.serverChallenge(challenge), .serverConfirmsAuth].flatMap { (frame: RelayFrame) in
+                webSocket(0x82, frame.encoded, mask: nil)
+            }
+    }
+}

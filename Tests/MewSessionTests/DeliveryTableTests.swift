@@ -10,13 +10,6 @@ import Testing
 
 @Suite("transition tables of desk, queue and gatherer")
 struct DeliveryTableTests {
-    private static func compare(_ lines: [String], _ snapshot: String) {
-        let expected = snapshot.split(separator: "\n").map(String.init)
-        #expect(lines.count == expected.count)
-        for (line, expected) in zip(lines, expected) { #expect(line == expected) }
-        if lines != expected { print(lines.joined(separator: "\n")) }
-    }
-
     private static func told(_ body: () -> Void) -> String {
         body()
         return "–"
@@ -80,7 +73,7 @@ struct DeliveryTableTests {
                 return "\(state.rawValue), \(name): \(told) → \(after)"
             }
         }
-        Self.compare(lines, Self.deskSnapshot)
+        #expect(changes(in: lines, since: Self.deskSnapshot) == [])
     }
 
     private static let deskSnapshot = """
@@ -166,7 +159,7 @@ struct DeliveryTableTests {
                 return "\(state.rawValue), \(name): \(told) → \(queue.isSilent ? "silent" : "flowing"), \(rest)\(room)"
             }
         }
-        Self.compare(lines, Self.queueSnapshot)
+        #expect(changes(in: lines, since: Self.queueSnapshot) == [])
     }
 
     private static let queueSnapshot = """
@@ -260,7 +253,7 @@ struct DeliveryTableTests {
                 return "\(state.rawValue), \(name): \(told) → \(Self.words(rest.flush()))\(due ?? ""); next: \(next)"
             }
         }
-        Self.compare(lines, Self.gatherSnapshot)
+        #expect(changes(in: lines, since: Self.gatherSnapshot) == [])
     }
 
     private static let gatherSnapshot = """

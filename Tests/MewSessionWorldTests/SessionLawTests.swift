@@ -42,7 +42,9 @@ struct SessionLawTests {
         let entries = (0..<9).map {
             SessionScript.Entry(after: .seconds(2), $0 == 6 ? .freezeDesk(.seconds(1)) : .prompt($0 % 3))
         }
-        let short = SessionScript(entries).shrunk { $0.entries.contains { $0.act == .freezeDesk(.seconds(1)) } }
+        let short = SessionScript(entries).shrunk(tries: 80) { script in
+            script.entries.contains { $0.act == .freezeDesk(.seconds(1)) }
+        }
         #expect(short.entries == [SessionScript.Entry(after: .seconds(7 * 2), .freezeDesk(.seconds(1)))])
     }
 }

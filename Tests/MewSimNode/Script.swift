@@ -51,8 +51,8 @@ package enum Mishap: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// What happens to one stage, and when.
-package struct Script: Sendable, CustomStringConvertible {
-    package struct Entry: Hashable, Sendable, CustomStringConvertible {
+package struct Script: TimedScript, Sendable, CustomStringConvertible {
+    package struct Entry: TimedEntry, Hashable, Sendable, CustomStringConvertible {
         /// Since the one before, or since the link was there.
         package var after: Duration
         package var mishap: Mishap
@@ -81,33 +81,6 @@ package struct Script: Sendable, CustomStringConvertible {
     package var alwaysHasRoute: Bool {
         var routes = RouteOracle(plan)
         return entries.allSatisfy { routes.apply($0) }
-    }
-
-    /// The shortest script that still breaks the law, as far as leaving out finds it. What is left out takes its time with it
-    /// to the next one, so that the others happen when they did.
-    ///
-    /// - Parameter tries: scripts to run at most.
-    package func shrunk(tries: Int = 40, whileBroken isBroken: (Script) -> Bool) -> Script {
-        var (best, size, tries) = (self, max(1, entries.count / 2), tries)
-        while true {
-            var start = 0
-            while start < best.entries.count {
-                let shorter = best.without(start..<min(start + size, best.entries.count))
-                let isWorthATry = shorter.alwaysHasRoute && tries > 0
-                tries -= 1
-                if isWorthATry, isBroken(shorter) { best = shorter } else { start += size }
-            }
-            if size == 1 { return best }
-            size /= 2
-        }
-    }
-
-    private func without(_ range: Range<Int>) -> Script {
-        var script = self
-        let time = entries[range].reduce(Duration.zero) { $0 + $1.after }
-        if range.upperBound < entries.count { script.entries[range.upperBound].after += time }
-        script.entries.removeSubrange(range)
-        return script
     }
 }
 

@@ -79,7 +79,7 @@ package enum SessionLaw {
     package static func shrunk(seed: UInt64) -> SessionScript? {
         let script = SessionScript.random(seed: seed)
         guard let first = run(script, seed: seed).broken.first else { return nil }
-        return script.shrunk { run($0, seed: seed).broken.contains { $0.law == first.law } }
+        return script.shrunk(tries: 80) { run($0, seed: seed).broken.contains { $0.law == first.law } }
     }
 }
 

@@ -1,4 +1,5 @@
 internal import MewBase
+internal import MewSim
 
 /// One thing that people do, or that happens to them.
 package enum SessionAct: Hashable, Sendable, CustomStringConvertible {
@@ -79,8 +80,8 @@ package enum SessionAct: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// What happens in one world, and when.
-package struct SessionScript: Sendable, CustomStringConvertible {
-    package struct Entry: Hashable, Sendable, CustomStringConvertible {
+package struct SessionScript: TimedScript, Sendable, CustomStringConvertible {
+    package struct Entry: TimedEntry, Hashable, Sendable, CustomStringConvertible {
         /// Since the one before, or since all devices showed the session.
         package var after: Duration
         package var act: SessionAct
@@ -98,30 +99,4 @@ package struct SessionScript: Sendable, CustomStringConvertible {
     package init(_ entries: [Entry]) { self.entries = entries }
 
     package var description: String { entries.map(\.description).joined(separator: " ") }
-
-    /// The shortest script that still breaks the law, as far as leaving out finds it. What is left out leaves its time to the next
-    /// one, so that the others happen when they did.
-    ///
-    /// - Parameter tries: scripts to run at most.
-    package func shrunk(tries: Int = 80, whileBroken isBroken: (SessionScript) -> Bool) -> SessionScript {
-        var (best, size, tries) = (self, max(1, entries.count / 2), tries)
-        while true {
-            var start = 0
-            while start < best.entries.count {
-                let shorter = best.without(start..<min(start + size, best.entries.count))
-                tries -= 1
-                if tries >= 0, isBroken(shorter) { best = shorter } else { start += size }
-            }
-            if size == 1 { return best }
-            size /= 2
-        }
-    }
-
-    private func without(_ range: Range<Int>) -> SessionScript {
-        var script = self
-        let time = entries[range].reduce(Duration.zero) { $0 + $1.after }
-        if range.upperBound < entries.count { script.entries[range.upperBound].after += time }
-        script.entries.removeSubrange(range)
-        return script
-    }
 }

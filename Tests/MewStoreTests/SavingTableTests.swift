@@ -126,10 +126,7 @@ struct SavingTableTests {
                 }
             }
         }
-        let expected = Self.snapshot.split(separator: "\n").map(String.init)
-        #expect(lines.count == expected.count)
-        for (line, expected) in zip(lines, expected) { #expect(line == expected) }
-        if lines != expected { print(lines.joined(separator: "\n")) }
+        #expect(changes(in: lines, since: Self.snapshot) == [])
     }
 
     private static let snapshot = """

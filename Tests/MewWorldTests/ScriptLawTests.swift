@@ -54,7 +54,7 @@ struct ScriptLawTests {
     func shrinking() {
         let entries = (0..<9).map { Script.Entry(after: .seconds(40), $0 == 6 ? .narrow(600) : .move(.near)) }
         let script = Script(SimStage.Plan(relays: 2), entries)
-        let short = script.shrunk { $0.entries.contains { $0.mishap == .narrow(600) } }
+        let short = script.shrunk(tries: 40) { $0.entries.contains { $0.mishap == .narrow(600) } }
         #expect(short.entries == [Script.Entry(after: .seconds(7 * 40), .narrow(600))])
     }
 

@@ -1,11 +1,10 @@
-import Glibc
 import MewBase
 import MewSim
 import MewSimNode
 
 /// What came of the random scripts of many seeds.
-struct ScriptTally: Sendable {
-    private(set) var failures: [(seed: UInt64, failure: String)] = []
+struct ScriptTally: SeedTally {
+    var failures: [(seed: UInt64, failure: String)] = []
     private var seeds = 0
     private var mishaps = 0
     private var changes = 0
@@ -14,24 +13,11 @@ struct ScriptTally: Sendable {
     private(set) var digest: UInt64 = 0
     private var processorTime = Duration.zero
 
-    private init() {}
+    init() {}
 
     init(seeds: Range<UInt64>) async {
-        let cores = UInt64(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         let processor = Tally.processorTime
-        self = await withTaskGroup(of: ScriptTally.self) { group in
-            for core in 0..<cores {
-                group.addTask {
-                    var part = ScriptTally()
-                    for seed in stride(from: seeds.lowerBound + core, to: seeds.upperBound, by: Int(cores)) {
-                        part.add(ScriptLaw().run(.random(seed: seed), seed: seed), of: seed)
-                    }
-                    return part
-                }
-            }
-            return await group.reduce(into: ScriptTally()) { $0.merge($1) }
-        }
-        failures.sort { $0.seed < $1.seed }
+        self = await Self.of(seeds) { $0.add(ScriptLaw().run(.random(seed: $1), seed: $1), of: $1) }
         recoveries.sort()
         processorTime = Tally.processorTime - processor
     }
@@ -47,7 +33,7 @@ struct ScriptTally: Sendable {
         }
     }
 
-    private mutating func merge(_ part: ScriptTally) {
+    mutating func merge(_ part: ScriptTally) {
         seeds += part.seeds
         mishaps += part.mishaps
         changes += part.changes

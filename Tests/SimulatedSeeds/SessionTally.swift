@@ -1,11 +1,10 @@
-import Glibc
 import MewBase
 import MewSim
 import MewSimSession
 
 /// What came of the session scripts of many seeds.
-struct SessionTally: Sendable {
-    private(set) var failures: [(seed: UInt64, failure: String)] = []
+struct SessionTally: SeedTally {
+    var failures: [(seed: UInt64, failure: String)] = []
     private var seeds = 0
     private var acts = 0
     private var mishaps = 0
@@ -19,24 +18,11 @@ struct SessionTally: Sendable {
     private var wallTime = Duration.zero
     private var processorTime = Duration.zero
 
-    private init() {}
+    init() {}
 
     init(seeds: Range<UInt64>) async {
-        let cores = UInt64(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         let (wall, processor) = (ContinuousClock.now, Tally.processorTime)
-        self = await withTaskGroup(of: SessionTally.self) { group in
-            for core in 0..<cores {
-                group.addTask {
-                    var part = SessionTally()
-                    for seed in stride(from: seeds.lowerBound + core, to: seeds.upperBound, by: Int(cores)) {
-                        part.add(SessionLaw.run(seed: seed), of: seed)
-                    }
-                    return part
-                }
-            }
-            return await group.reduce(into: SessionTally()) { $0.merge($1) }
-        }
-        failures.sort { $0.seed < $1.seed }
+        self = await Self.of(seeds) { $0.add(SessionLaw.run(seed: $1), of: $1) }
         recoveries.sort()
         wallTime = wall.duration(to: .now)
         processorTime = Tally.processorTime - processor
@@ -57,7 +43,7 @@ struct SessionTally: Sendable {
         }
     }
 
-    private mutating func merge(_ part: SessionTally) {
+    mutating func merge(_ part: SessionTally) {
         seeds += part.seeds
         acts += part.acts
         mishaps += part.mishaps

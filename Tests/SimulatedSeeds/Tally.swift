@@ -3,11 +3,11 @@ import MewSim
 import MewSimQUIC
 
 /// What came of many seeds.
-struct Tally: Sendable {
+struct Tally: SeedTally {
     private(set) var seeds = 0
     private(set) var datagrams = 0
     private(set) var virtualTime = Duration.zero
-    private(set) var failures: [(seed: UInt64, failure: String)] = []
+    var failures: [(seed: UInt64, failure: String)] = []
     /// Over the traces of the first seeds; in whatever order they were run.
     private(set) var digest: UInt64 = 0
     private var wallTime = Duration.zero
@@ -16,24 +16,11 @@ struct Tally: Sendable {
     /// Enough to see that another process gives the same, and few enough to run twice.
     static let digestedSeeds: UInt64 = 100
 
-    private init() {}
+    init() {}
 
     init(of law: TransferLaw, seeds: Range<UInt64>) async {
-        let cores = UInt64(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         let (wall, processor) = (ContinuousClock.now, Self.processorTime)
-        self = await withTaskGroup(of: Tally.self) { group in
-            for core in 0..<cores {
-                group.addTask {
-                    var part = Tally()
-                    for seed in stride(from: seeds.lowerBound + core, to: seeds.upperBound, by: Int(cores)) {
-                        part.add(law.run(seed: seed), of: seed)
-                    }
-                    return part
-                }
-            }
-            return await group.reduce(into: Tally()) { $0.merge($1) }
-        }
-        failures.sort { $0.seed < $1.seed }
+        self = await Self.of(seeds) { $0.add(law.run(seed: $1), of: $1) }
         wallTime = wall.duration(to: .now)
         processorTime = Self.processorTime - processor
     }
@@ -46,7 +33,7 @@ struct Tally: Sendable {
         if seed < Self.digestedSeeds { digest &+= SeededGenerator.mix(outcome.trace ^ SeededGenerator.mix(seed)) }
     }
 
-    private mutating func merge(_ part: Tally) {
+    mutating func merge(_ part: Tally) {
         seeds += part.seeds
         datagrams += part.datagrams
         virtualTime += part.virtualTime

@@ -43,6 +43,8 @@ public actor DaemonSupervisor {
     var revocation: DaemonMessage.Revoked?
 
     var operationWaiters: [OperationID: [Feed<Operation>]] = [:]
+    /// How many states of an operation are on their way into the records.
+    var beingKept: [OperationID: Int] = [:]
 
     enum Interruption: Sendable { case retry, stop }
 

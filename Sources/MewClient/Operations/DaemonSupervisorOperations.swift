@@ -128,13 +128,12 @@ extension DaemonSupervisor {
         await operation(id) { $0.state != .sending }
     }
 
-    /// As it stands when it is as wanted, or after `deadlines.reply`.
+    /// As it stands when it is as wanted and that is kept, or after `deadlines.reply`.
     private func operation(
         _ id: OperationID, when isWanted: @escaping @Sendable (Operation) -> Bool
     ) async -> Operation? {
-        guard let operation = view.operations[id], !isWanted(operation) else {
-            return view.operations[id] ?? state.ended[id]
-        }
+        guard let now = view.operations[id] ?? state.ended[id] else { return nil }
+        guard !isWanted(now) || beingKept[id] != nil else { return now }
         let feed = Feed<Operation>(capacity: 8)
         operationWaiters[id, default: []].append(feed)
         defer { operationWaiters[id]?.removeAll { $0 === feed } }
@@ -142,7 +141,7 @@ extension DaemonSupervisor {
             for await next in feed where isWanted(next) { return next }
             return nil
         }
-        return (last ?? nil) ?? view.operations[id] ?? state.ended[id] ?? operation
+        return (last ?? nil) ?? view.operations[id] ?? state.ended[id] ?? now
     }
 
     // MARK: - Sending
@@ -198,11 +197,9 @@ extension DaemonSupervisor {
         return operation
     }
 
-    /// Keeps how far an operation got, and tells who waits for it.
+    /// Keeps how far an operation got, then tells who waits for it: a program that ends when it has been told leaves nothing open.
     func keep(_ operation: Operation) async {
-        let id = operation.id
-        for feed in operationWaiters[id] ?? [] { feed.offerNow(operation) }
-        if operation.isOver { operationWaiters[id] = nil }
+        beingKept[operation.id, default: 0] += 1
         do throws(ClientStoreError) {
             try await environment.store.update { $0.record(operation) }
         } catch {
@@ -210,6 +207,9 @@ extension DaemonSupervisor {
                 Diagnostic(
                     .warning, "client", "operation_not_saved", "how far an operation got was not saved: \(error)"))
         }
+        beingKept[operation.id] = beingKept[operation.id].flatMap { $0 > 1 ? $0 - 1 : nil }
+        for feed in operationWaiters[operation.id] ?? [] { feed.offerNow(operation) }
+        if operation.isOver { operationWaiters[operation.id] = nil }
         publish(operation)
     }
 

@@ -116,13 +116,9 @@ public struct Operation: Hashable, Sendable {
         state = .refused(error.code, message: error.message)
     }
 
-    /// An answer to one message alone: nothing of it could be kept. Of another one that is on the way it says nothing.
+    /// It could not be sent, or the daemon could not keep it, or nobody knows: a disk that failed may have. It says nothing of what
+    /// was sent before and may still arrive.
     mutating func failed(_ error: ClientError) {
-        if isSentAgain { channelLost() } else { refused(error) }
-    }
-
-    /// It could not be sent, or nobody knows whether it was. What was sent before may still arrive.
-    mutating func failedToSend(_ error: ClientError) {
         if error.code.definitelyNotDone, !isSentAgain { refused(error) } else { channelLost() }
     }
 

@@ -53,10 +53,15 @@ extension DaemonState {
         return advance(receipt.operation) { $0.received(receipt, isSettled: isSettled) }
     }
 
-    /// An `error` names an operation only when nothing could be stored.
+    /// An `error` names an operation when nothing of it was stored, as far as the daemon knows. What is left open is asked about; a
+    /// daemon that cannot say yet is asked again when it is saving again.
     mutating func refused(_ error: DaemonMessage.ErrorReply) -> [ClientEffect] {
         guard let id = error.operation else { return [] }
-        return advance(id) { $0.failed(ClientError(error)) }
+        let effects = advance(id) { $0.failed(ClientError(error)) }
+        guard !effects.isEmpty, isNative, let operation = view.operations[id], operation.state == .unknown else {
+            return effects
+        }
+        return effects + query([operation], settle: true)
     }
 
     /// No receipt will come on the channel of the session any more.

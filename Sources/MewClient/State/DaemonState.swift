@@ -63,7 +63,7 @@ struct DaemonState: Sendable {
 
         case .begun(let operation, let intent): return begun(operation, intent)
         case .sentAgain(let id, let instance): return advance(id) { $0.sentAgain(by: instance) }
-        case .notSent(let id, let error): return advance(id) { $0.failedToSend(error) }
+        case .notSent(let id, let error): return advance(id) { $0.failed(error) }
         case .unreceipted(let id): return advance(id) { $0.state = .settled(nil) }
         case .answered(let receipt, let isSettled):
             return advance(receipt.operation) { $0.received(receipt, isSettled: isSettled) }

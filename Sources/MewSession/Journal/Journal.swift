@@ -15,7 +15,7 @@ public struct Journal: Sendable {
     public private(set) var epoch: Epoch
 
     /// The events `head - events.count + 1 … head`.
-    private var events = FrameQueue()
+    private var events = ChunkedFrames()
     private var bytes = 0
 
     public init(epoch: Epoch) {
@@ -44,7 +44,7 @@ public struct Journal: Sendable {
     /// A tail may have been lost: what clients remember of the old numbers means nothing any more.
     mutating func startEpoch(_ epoch: Epoch) {
         self.epoch = epoch
-        events = FrameQueue()
+        events = ChunkedFrames()
         bytes = 0
     }
 

@@ -173,23 +173,11 @@ extension MewClient.Operation {
     fileprivate var told: JSONObject {
         var object: JSONObject = [
             "event": "operation", "op_id": .string(id.description), "kind": .string(kind.rawValue),
-            "state": .string(stateWord),
+            "state": .string(state.name),
         ]
         object["session_id"] = session.map { .string($0.text) }
         if case .settled(let result?) = state { object["result"] = .string(result.rawValue) }
         if case .refused(let code, _) = state { object["code"] = .string(code.rawValue) }
         return object
-    }
-
-    private var stateWord: String {
-        switch state {
-        case .sending: "sending"
-        case .stored: "stored"
-        case .delivered: "delivered"
-        case .settled: "settled"
-        case .refused: "refused"
-        case .unknown: "unknown"
-        case .absent: "absent"
-        }
     }
 }

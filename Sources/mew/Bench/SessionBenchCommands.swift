@@ -81,6 +81,7 @@ extension Command {
         let (count, pause) = (invocation[rounds] ?? 20, Duration.milliseconds(invocation[benchPause] ?? 0))
         let clock = LoopClock(target.loop)
         let links = try await BenchLink.open(invocation[crowd] ?? 1, to: target)
+        invocation.context.output.json(["event": "ready", "connections": .integer(Int64(links.count))])
         let tasks = links.map { link in
             target.loop.spawn { () async -> Result<[BenchChannel.Screen], CommandFailure> in
                 do throws(CommandFailure) {

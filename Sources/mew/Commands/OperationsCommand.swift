@@ -81,7 +81,7 @@ extension Command {
     ) async throws(CommandFailure) -> ExitCode {
         guard operation.state == .unknown else {
             throw CommandFailure(
-                .busy, "only an unknown operation can be sent again; this one is \(name(operation.state))",
+                .busy, "only an unknown operation can be sent again; this one is \(operation.state.name)",
                 hint: "Ask about it with --check.")
         }
         let result = try await command.connected(to: target) { daemon async throws(CommandFailure) in
@@ -171,20 +171,8 @@ extension Command {
             "op_id": .string(operation.id.description), "daemon": .string(daemon),
             "node_id": .string(operation.daemon.z32), "kind": .string(operation.kind.rawValue),
             "session_id": operation.session.map { .string($0.text) } ?? .null,
-            "state": .string(name(operation.state)), "begun_ms": .integer(operation.begun.milliseconds),
+            "state": .string(operation.state.name), "begun_ms": .integer(operation.begun.milliseconds),
         ]
-    }
-
-    private static func name(_ state: MewClient.Operation.State) -> String {
-        switch state {
-        case .sending: "sending"
-        case .stored: "stored"
-        case .delivered: "delivered"
-        case .settled: "settled"
-        case .refused: "refused"
-        case .unknown: "unknown"
-        case .absent: "absent"
-        }
     }
 
     private static func words(_ state: MewClient.Operation.State) -> String {
@@ -196,6 +184,21 @@ extension Command {
         case .refused(_, let message): "refused: \(message)"
         case .unknown: "unknown: nobody knows whether it arrived"
         case .absent: "never arrived, and cannot any more; nothing was done"
+        }
+    }
+}
+
+extension MewClient.Operation.State {
+    /// As JSON says it.
+    var name: String {
+        switch self {
+        case .sending: "sending"
+        case .stored: "stored"
+        case .delivered: "delivered"
+        case .settled: "settled"
+        case .refused: "refused"
+        case .unknown: "unknown"
+        case .absent: "absent"
         }
     }
 }

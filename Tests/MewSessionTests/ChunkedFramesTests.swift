@@ -3,9 +3,9 @@ import Testing
 @testable import MewSession
 
 @Suite("the frames that a journal keeps")
-struct FrameQueueTests {
-    private func queue(_ numbers: Range<UInt8>, dropping count: Int = 0) -> FrameQueue {
-        var queue = FrameQueue()
+struct ChunkedFramesTests {
+    private func queue(_ numbers: Range<UInt8>, dropping count: Int = 0) -> ChunkedFrames {
+        var queue = ChunkedFrames()
         for number in numbers { queue.append([number]) }
         for _ in 0..<count { _ = queue.removeFirst() }
         return queue

@@ -2,7 +2,7 @@
 /// change of one of them copies a chunk or two, not all.
 ///
 /// Pure value.
-struct FrameQueue: Sendable {
+struct ChunkedFrames: Sendable {
     /// Of a queue of 2,000 frames, the list of chunks and a chunk are about equally long.
     private static let chunkFrames = 48
 

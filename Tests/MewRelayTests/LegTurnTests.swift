@@ -1,3 +1,4 @@
+import MewBase
 import MewIdentity
 import MewLoop
 import MewWire
@@ -6,7 +7,7 @@ import Testing
 @testable import MewRelay
 
 @Suite("A relay's client and the loop it shares", .timeLimit(.minutes(1)))
-struct RelayLegTurnTests {
+struct LegTurnTests {
     /// Gives out what it has.
     private struct Given: RelayConnector {
         let stream: any TCPStream
@@ -49,36 +50,36 @@ struct RelayLegTurnTests {
         let loop = try EventLoop(name: "test")
         defer { loop.stop() }
         let (near, far) = try StreamSocket.pair(on: loop)
-        let packet = RelayFrame.relayToClient(
-            RelayDatagrams(
-                peer: RelayPieces.witnessKey.node, contents: [UInt8](repeating: 1, count: 1_000)[...]))
-        let frame = RelayPieces.webSocket(0x82, packet.encoded, mask: nil)
+        let packet = RelayDatagrams(peer: Self.sender.node, contents: [UInt8](repeating: 1, count: 1_000)[...])
         // More than one read takes, and less than the socket holds.
-        try await far.write(try RelayPieces.admission() + (0..<150).flatMap { _ in frame })
+        try await far.write(try Self.admission() + (0..<150).flatMap { _ in Self.said(.relayToClient(packet)) })
         let leg = RelayLeg(
-            .init(url: try RelayURL("http://relay.test/"), secret: RelayPieces.attackerKey),
-            connector: Given(stream: PlainStream(near)), loop: loop, entropy: RelayPieces.ConstantEntropy())
+            .init(url: try RelayURL("http://relay.test/"), secret: Self.receiver),
+            connector: Given(stream: PlainStream(near)), loop: loop, entropy: KnownEntropy())
         let before = await Receiver(loop).run(leg, all: 150)
         #expect(before.map { $0 < 150 } == true, "\(String(describing: before))")
         await leg.close()
         await far.close()
     }
-}
 
-extension RelayPieces {
-    /// The answer to the upgrade of a client with `ConstantEntropy`.
-    static func upgraded() throws -> [UInt8] {
-        let upgrade = LegUpgrade(entropy: ConstantEntropy())
-        let request = upgrade.request(to: try RelayURL("http://relay.test/"), token: nil, proof: nil)
-        guard case .accepted(let taken) = RelayUpgrade.read(request) else { preconditionFailure("our own request") }
-        return taken.response.encoded
+    private static let sender = SecretKey(seed: Array(repeating: 0x77, count: 32))!
+    private static let receiver = SecretKey(seed: Array(repeating: 0x61, count: 32))!
+
+    /// What a relay answers is known before it is asked.
+    private struct KnownEntropy: Entropy {
+        func fill(_ buffer: UnsafeMutableRawBufferPointer) {
+            for index in buffer.indices { buffer[index] = 7 }
+        }
     }
 
+    private static func said(_ frame: RelayFrame) -> [UInt8] { WebSocketWriter.frame(.binary, frame.encoded) }
+
     /// All that a relay says to let that client in.
-    static func admission() throws -> [UInt8] {
-        try upgraded()
-            + [.serverChallenge(challenge), .serverConfirmsAuth].flatMap { (frame: RelayFrame) in
-                webSocket(0x82, frame.encoded, mask: nil)
-            }
+    private static func admission() throws -> [UInt8] {
+        let upgrade = LegUpgrade(entropy: KnownEntropy())
+        let request = upgrade.request(to: try RelayURL("http://relay.test/"), token: nil, proof: nil)
+        guard case .accepted(let taken) = RelayUpgrade.read(request) else { preconditionFailure("our own request") }
+        return taken.response.encoded + said(.serverChallenge(RelayChallenge(entropy: KnownEntropy())))
+            + said(.serverConfirmsAuth)
     }
 }
