@@ -10,11 +10,21 @@ public protocol MessageChannel: Sendable {
     /// Suspends while the peer takes nothing in; returns when the message is handed to the transport.
     func send(_ message: [UInt8]) async throws(ChannelError)
 
+    /// The same for messages that lie ready, in their order: as one write where the channel can. One that is too large for the
+    /// peer takes those behind it with it.
+    func sendAll(_ messages: [[UInt8]]) async throws(ChannelError)
+
     /// Ends our side; what was sent before still arrives. Idempotent.
     func finish() async
 
     /// Gives up both directions at once. Idempotent.
     func reset(code: UInt64) async
+}
+
+extension MessageChannel {
+    public func sendAll(_ messages: [[UInt8]]) async throws(ChannelError) {
+        for message in messages { try await send(message) }
+    }
 }
 
 /// Why a channel gives no more.

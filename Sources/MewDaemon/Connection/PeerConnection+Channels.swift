@@ -119,10 +119,13 @@ extension PeerConnection {
         await close(.protocolViolation, "too much waits for this device, and it does not read")
     }
 
+    /// Of frames that are written together; a larger frame goes alone. More would only wait in the stream.
+    private static let batchBytes = 16 << 10
+
     private func sendAll(from client: SessionClient, to channel: any MessageChannel) async {
-        while let frame = await client.next() {
+        while let frames = await client.batch(maxBytes: Self.batchBytes) {
             do throws(ChannelError) {
-                try await channel.send(frame)
+                try await channel.sendAll(frames)
             } catch .tooLarge(let bytes) {
                 // Ours to prevent; but one frame that no peer would take must not cost it all the others.
                 daemon.note(

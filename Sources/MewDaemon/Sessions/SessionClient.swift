@@ -6,11 +6,11 @@ internal import Synchronization
 /// One channel to one client: who is behind it, and the frames that wait for it.
 ///
 /// A stock connection is one of these; a native connection is one for its control channel and one for each session channel.
-/// The sessions put frames in, never waiting; the connection takes them out with `next` as fast as the peer reads. What does not
+/// The sessions put frames in, never waiting; the connection takes them out with `batch` as fast as the peer reads. What does not
 /// fit becomes a gap (`ClientQueue`).
 ///
-/// The connection owes: one task that sends what `next` returns until it is nil; before each message it takes from the peer,
-/// `waitForRoom`; and `end` when the channel is gone.
+/// The connection owes: one task that sends what `batch` returns until it is nil; before each message it takes from the peer,
+/// `waitForRoom`; and `end` when the channel is gone. The sessions owe `wake` for what they put in quietly.
 package final class SessionClient: Sendable {
     /// What kind of channel it is, which decides what it gets (spec/native-wire.md §1).
     package enum Role: Hashable, Sendable {
@@ -24,7 +24,7 @@ package final class SessionClient: Sendable {
 
     private struct State {
         var queue = ClientQueue()
-        /// Of the frame that was taken out last and is perhaps still on its way into the transport.
+        /// Of the frames that were taken out last and are perhaps still on their way into the transport.
         var sendingBytes = 0
         /// Of an answer that is being made, and may become as large.
         var promisedBytes = 0
@@ -38,6 +38,19 @@ package final class SessionClient: Sendable {
         /// What this channel costs now.
         var heldBytes: Int { queue.bytes + sendingBytes + promisedBytes }
         var hasRoom: Bool { queue.hasRoom && promisedBytes == 0 }
+
+        /// The first frame, and those behind it that fit with it.
+        mutating func takeFrames(maxBytes: Int) -> [[UInt8]] {
+            var frames: [[UInt8]] = []
+            sendingBytes = 0
+            while let size = queue.nextBytes, frames.isEmpty || sendingBytes + size <= maxBytes,
+                let frame = queue.pop()
+            {
+                frames.append(frame)
+                sendingBytes += size
+            }
+            return frames
+        }
 
         mutating func takeReader() -> CheckedContinuation<Void, Never>? {
             defer { reader = nil }
@@ -87,18 +100,18 @@ package final class SessionClient: Sendable {
 
     // MARK: - For the connection
 
-    /// The next frame to send; nil when the channel has ended or the task is cancelled. One caller at a time.
-    package func next() async -> [UInt8]? {
+    /// The next frames to send, at least one, and not more than one if they have more bytes together; nil when the channel has ended
+    /// or the task is cancelled. One caller at a time.
+    package func batch(maxBytes: Int) async -> [[UInt8]]? {
         while !Task.isCancelled {
-            let (frame, isOver, whenDrained) = state.withLock { state in
-                let frame = state.queue.pop()
-                state.sendingBytes = frame?.count ?? 0
+            let (frames, isOver, whenDrained) = state.withLock { state in
+                let frames = state.takeFrames(maxBytes: maxBytes)
                 charge(state)
-                let isDrained = frame == nil && state.queue.isSilent
-                return (frame, frame == nil && state.isEnded, isDrained ? state.takeWhenDrained() : nil)
+                let isDrained = frames.isEmpty && state.queue.isSilent
+                return (frames, frames.isEmpty && state.isEnded, isDrained ? state.takeWhenDrained() : nil)
             }
             wakeAsker()
-            if let frame { return frame }
+            if !frames.isEmpty { return frames }
             if isOver { return nil }
             whenDrained?()
             await waitForFrame()
@@ -122,7 +135,7 @@ package final class SessionClient: Sendable {
         }
     }
 
-    /// The channel is gone: `next` returns what is left and then nil, and nothing more is taken in. Idempotent.
+    /// The channel is gone: `batch` returns what is left and then nil, and nothing more is taken in. Idempotent.
     package func end() {
         let (reader, asker) = state.withLock { state in
             state.isEnded = true
@@ -170,17 +183,24 @@ package final class SessionClient: Sendable {
     }
 
     /// Takes a frame in without waiting.
-    func push(_ frame: [UInt8], _ kind: ClientQueue.Kind) -> ClientQueue.Push {
+    ///
+    /// - Parameter isQuiet: `wake` follows soon, perhaps after more frames.
+    func push(_ frame: [UInt8], _ kind: ClientQueue.Kind, isQuiet: Bool = false) -> ClientQueue.Push {
         let (push, reader) = state.withLock { state -> (ClientQueue.Push, CheckedContinuation<Void, Never>?) in
             guard !state.isEnded else { return (.silent, nil) }
             let push = put(frame, kind, into: &state)
             // What was taken in is charged already.
             if push != .queued { charge(state) }
-            return (push, state.takeReader())
+            return (push, isQuiet ? nil : state.takeReader())
         }
         reader?.resume()
         if isOverdrawn { end() }
         return push
+    }
+
+    /// What was put in quietly is sent now.
+    func wake() {
+        state.withLock { $0.queue.isEmpty ? nil : $0.takeReader() }?.resume()
     }
 
     /// Replies that are kept although the device has used up its budget: receipts, refusals, the word of a gap. Bounded by

@@ -15,7 +15,9 @@ extension SessionRunner {
             handles[client] = origin
             origin?.restart(isNewSession: true)
         case .restart(let client): handles[client]?.restart(isNewSession: false)
-        case .release(let client): handles[client] = nil
+        case .release(let client):
+            handles[client]?.wake()
+            handles[client] = nil
         case .receipt(let receipt, let key, let client):
             services.ledger.record(receipt, for: key)
             tell(receipt, key, client.flatMap { find($0, origin) })
@@ -51,11 +53,15 @@ extension SessionRunner {
             deliver(&forms, message, to: client)
             if let key = message.screen { lastScreen = (key, forms) }
         case .attached:
-            for client in attached { deliver(&forms, message, to: client) }
+            for client in attached { deliver(&forms, message, to: client, isQuiet: true) }
+            pace.told()
         case .everyone:
             // Attached native channels get the numbered event; what is not numbered goes on control only.
             if message.event != nil {
-                for client in attached where client.role == .session { deliver(&forms, message, to: client) }
+                for client in attached where client.role == .session {
+                    deliver(&forms, message, to: client, isQuiet: true)
+                }
+                pace.told()
             }
             services.directory.broadcast(&forms, attached: Set(handles.keys), upTo: message.upTo)
             for client in attached where client.role == .stock { watchForGap(client) }
@@ -67,10 +73,29 @@ extension SessionRunner {
         return FrameForms(message.message, session: id, event: message.event, ref: message.ref)
     }
 
-    private func deliver(_ forms: inout FrameForms, _ message: SessionMessage, to client: SessionClient) {
+    private func deliver(
+        _ forms: inout FrameForms, _ message: SessionMessage, to client: SessionClient, isQuiet: Bool = false
+    ) {
         guard let bytes = forms.bytes(for: client, isAttached: handles[client.id] != nil) else { return }
-        let push = client.push(bytes, message.isReply ? .reply : .stream(upTo: message.upTo))
+        let push = client.push(bytes, message.isReply ? .reply : .stream(upTo: message.upTo), isQuiet: isQuiet)
         if case .overflowed(let after) = push { overflowed(client, after) }
+    }
+
+    /// What those who hear the session were told quietly is sent, now or when it is time.
+    func wakeAttached() {
+        guard let due = pace.due(now: environment.loop.now), wakeTimer == nil else { return }
+        guard due > environment.loop.now else { return wakeNow() }
+        wakeTimer = environment.loop.schedule(at: due) { [self] in
+            assumeIsolated { runner in
+                runner.wakeTimer = nil
+                runner.wakeNow()
+            }
+        }
+    }
+
+    private func wakeNow() {
+        pace.woke(now: environment.loop.now)
+        for client in attached { client.wake() }
     }
 
     private func replay(_ events: [[UInt8]], _ from: SequenceNumber, to client: ClientID) {

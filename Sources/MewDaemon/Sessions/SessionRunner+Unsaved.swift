@@ -59,6 +59,7 @@ extension SessionRunner {
         }
         committed = core
         for effect in step.effects { perform(effect, for: item.client) }
+        wakeAttached()
         return true
     }
 

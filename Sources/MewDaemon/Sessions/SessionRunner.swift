@@ -41,6 +41,9 @@ actor SessionRunner {
     /// Pieces of the running turn that are not decided yet.
     var gatherer = PieceGatherer()
     var gatherTimer: LoopTimer?
+    /// When those who hear the session are woken.
+    var pace = WakePace()
+    var wakeTimer: LoopTimer?
     /// Of `SessionCore.nextDeadline`.
     private var deadline: (at: Instant, timer: LoopTimer)?
 
@@ -181,6 +184,7 @@ actor SessionRunner {
             for effect in item.step.effects { perform(effect, for: item.client) }
             item.performed?.resume()
         }
+        wakeAttached()
         tellDue()
     }
 

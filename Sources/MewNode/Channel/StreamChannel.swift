@@ -6,7 +6,7 @@ package import MewWire
 ///
 /// One task reads, any number send. A message is written whole before the next one begins: a send that is cancelled before
 /// its first byte was taken sends nothing, one that is cancelled later is completed behind its caller's back, because half
-/// a frame would end the channel. Buffers: the message being read (at most 8 MiB), the one being written, a few KiB of
+/// a frame would end the channel. Messages that are sent together are one write. Buffers: the message being read (at most 8 MiB), the one being written, a few KiB of
 /// answers to pings.
 ///
 /// Pinned to the loop of its connection, so that a message costs no thread hop.
@@ -137,12 +137,16 @@ package actor StreamChannel: MessageChannel {
     // MARK: Sending
 
     package func send(_ message: [UInt8]) async throws(ChannelError) {
+        try await sendAll([message])
+    }
+
+    package func sendAll(_ messages: [[UInt8]]) async throws(ChannelError) {
         try await takeTurn()
         let bytes: [UInt8]
         do throws(ChannelError) {
             // Looked at again: the channel may have been given up while we waited.
             if case .abandoned(let error) = writing { throw error }
-            bytes = try framing.encode(message)
+            bytes = try encoded(messages)
         } catch {
             await passTurn()
             throw error
@@ -160,6 +164,13 @@ package actor StreamChannel: MessageChannel {
             throw error
         }
         await passTurn()
+    }
+
+    private func encoded(_ messages: [[UInt8]]) throws(ChannelError) -> [UInt8] {
+        if messages.count == 1 { return try framing.encode(messages[0]) }
+        var bytes: [UInt8] = []
+        for message in messages { bytes += try framing.encode(message) }
+        return bytes
     }
 
     private func takeTurn() async throws(ChannelError) {

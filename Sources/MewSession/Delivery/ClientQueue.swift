@@ -79,6 +79,9 @@ public struct ClientQueue: Sendable {
         return .overflowed(after: taken)
     }
 
+    /// Of the next frame.
+    public var nextBytes: Int? { isEmpty ? nil : entries[start].frame.count }
+
     /// The next frame for the transport.
     public mutating func pop() -> [UInt8]? {
         guard start < entries.count else { return nil }

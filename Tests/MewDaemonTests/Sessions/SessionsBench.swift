@@ -273,3 +273,8 @@ extension [DaemonFrame] {
         lazy.compactMap { if case .request(let request) = $0.message { request } else { nil } }.first
     }
 }
+
+extension SessionClient {
+    /// The next frame alone.
+    func next() async -> [UInt8]? { await batch(maxBytes: 1)?.first }
+}

@@ -1,0 +1,27 @@
+import MewBase
+import MewSession
+import Testing
+
+@Suite("When those who hear a session are woken")
+struct WakePaceTests {
+    private static func time(_ milliseconds: UInt64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
+
+    @Test("at once after a rest, and while it tells much once in a rest; never when nothing was told")
+    func pace() {
+        var pace = WakePace()
+        #expect(pace.due(now: Self.time(10)) == nil)
+        pace.told()
+        #expect(pace.due(now: Self.time(10)) == Self.time(10))
+        pace.woke(now: Self.time(10))
+        #expect(pace.due(now: Self.time(11)) == nil)
+        pace.told()
+        #expect(pace.due(now: Self.time(11)) == Self.time(14))
+        pace.told()
+        #expect(pace.due(now: Self.time(13)) == Self.time(14))
+        // Woken late: the loop was busy.
+        #expect(pace.due(now: Self.time(20)) == Self.time(20))
+        pace.woke(now: Self.time(20))
+        pace.told()
+        #expect(pace.due(now: Self.time(30)) == Self.time(30))
+    }
+}
