@@ -58,6 +58,14 @@ struct ClientQueueTests {
         #expect(queue.taken == SequenceNumber(8))
     }
 
+    @Test("a gap of a client that has taken nothing yet names what it had when it attached")
+    func start() {
+        var queue = ClientQueue()
+        queue.restart(after: SequenceNumber(7))
+        _ = queue.push(frame(ClientQueue.maxBytes), .stream(upTo: SequenceNumber(8)))
+        #expect(queue.push([1], .stream(upTo: SequenceNumber(9))) == .overflowed(after: SequenceNumber(7)))
+    }
+
     @Test("who does not read what it asked for has no room to ask for more")
     func room() {
         var queue = ClientQueue()

@@ -145,7 +145,7 @@ struct DeliveryTableTests {
         ("no room elsewhere", { word($0.overflow()) }),
         ("read", { $0.pop().map { "\($0.count) bytes" } ?? "nothing" }),
         ("resume", { queue in told { queue.resume() } }),
-        ("restart", { queue in told { queue.restart() } }),
+        ("restart", { queue in told { queue.restart(after: .zero) } }),
     ]
 
     @Test("the queue")

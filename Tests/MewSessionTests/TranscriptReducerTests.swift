@@ -113,6 +113,21 @@ struct TranscriptReducerTests {
         #expect(texts(reducer) == [["abcd"]])
     }
 
+    @Test("an error of the model belongs to its answer, with a prompt behind it too, and not to a former one")
+    func error() {
+        let error = DaemonMessage.provider(
+            .init(event: .error(ProviderError(kind: .providerOverload, message: "busy"))))
+        let waiting = DaemonMessage.userMessage(.init(text: "waits", messageID: message(9)))
+        for events in [[error], [waiting, error], [waiting, error, messageEnd], [messageEnd, error]] {
+            let reducer = reduce([start(text(1, in: 1, "a"))] + events)
+            #expect(reducer.messages[0].assistant?.error?.message == "busy")
+        }
+        let ended = reduce([start(text(1, in: 1, "a")), waiting, error, messageEnd])
+        #expect(ended.messages[0].assistant?.tokens.output == 7)
+        let former = reduce([start(text(1, in: 1, "a")), messageEnd, waiting, error])
+        #expect(former.messages[0].assistant?.error == nil)
+    }
+
     @Test("reasoning streams text, and its signature is replaced")
     func reasoning() {
         let thought = Part(

@@ -249,9 +249,14 @@ package final class SessionClient: Sendable {
         state.withLock { $0.kind = kind }
     }
 
-    /// The stream goes on: after a gap, or because the client attaches to another session.
-    func restart(isNewSession: Bool) {
-        state.withLock { isNewSession ? $0.queue.restart() : $0.queue.resume() }
+    /// The client attaches to a session, of which it has the events up to that one.
+    func startStream(after sequence: SequenceNumber) {
+        state.withLock { $0.queue.restart(after: sequence) }
+    }
+
+    /// The stream goes on after a gap.
+    func resumeStream() {
+        state.withLock { $0.queue.resume() }
     }
 
     /// Calls `action` once, when everything that was queued before the gap is sent. For clients that cannot ask to go on.

@@ -65,7 +65,7 @@ extension SessionRegistry {
     }
 
     func sendLists(to client: SessionClient, ref: String? = nil) {
-        client.restart(isNewSession: false)
+        client.resumeStream()
         tell(client, .sessionList(sessionList(isNative: client.link == .native)), ref)
         tell(client, .groupList(groupList), ref)
     }

@@ -77,6 +77,11 @@ extension SessionRegistry {
             guard let stored = try await environment.store.load(id, limits: limits) else {
                 return .failure(listings[id] == nil ? .unknown : .unreadable)
             }
+            var older: [MessageRow] = []
+            if let missing = try SessionCore.missingMessages(in: stored) {
+                older = try await environment.store.messages(
+                    of: id, before: missing.upperBound, limit: missing.count, maxBytes: SessionCore.maxHeldBytes)
+            }
             var younger: [EventRow] = []
             if let after = try SessionCore.missingEvents(in: stored) {
                 younger = try await environment.store.events(of: id, after: after, limit: Self.maxCatchUpEvents)
@@ -86,7 +91,7 @@ extension SessionRegistry {
             let name = SessionRecord(in: stored.row)?.agent
             let agent = environment.agent(named: name) ?? MissingAgent(name: name ?? "")
             let core = try SessionCore(
-                loading: stored, younger: younger, receipts: receipts, offer: AgentOffer(of: agent),
+                loading: stored, older: older, younger: younger, receipts: receipts, offer: AgentOffer(of: agent),
                 at: environment.moment)
             return .success(
                 SessionRunner(core, environment: environment, services: services, agent: agent))

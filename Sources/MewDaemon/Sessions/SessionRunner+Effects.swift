@@ -11,10 +11,10 @@ extension SessionRunner {
         switch effect {
         case .send(let message, let audience): send(message, audience, origin)
         case .replay(let events, let from, let client): replay(events, from, to: client)
-        case .admit(let client):
+        case .admit(let client, let after):
             handles[client] = origin
-            origin?.restart(isNewSession: true)
-        case .restart(let client): handles[client]?.restart(isNewSession: false)
+            origin?.startStream(after: after)
+        case .restart(let client): handles[client]?.resumeStream()
         case .release(let client):
             handles[client]?.wake()
             handles[client] = nil
@@ -169,7 +169,7 @@ extension SessionRunner {
 
     /// While the rows were read, the list that the cursor belongs to may have gone.
     private func send(_ rows: [MessageRow], _ page: PageRequest, to client: SessionClient) {
-        guard page.history == committed.record.history else { return keep(page, committed.newestPage, to: client) }
+        guard page.history == committed.record.history else { return replaceList(of: page, to: client) }
         let first = rows.first?.position ?? 0
         let message = DaemonMessage.sessionHistoryPage(
             .init(
@@ -177,6 +177,14 @@ extension SessionRunner {
                 nextCursor: first == 0 ? nil : first, replaces: false, asOfSequence: page.asOf,
                 historyID: page.history))
         keep(page, message, to: client)
+    }
+
+    private func replaceList(of page: PageRequest, to client: SessionClient) {
+        let screen = committed.newestScreen
+        keep(page, screen.page, to: client)
+        guard let part = screen.openPart else { return }
+        var forms = FrameForms(part, session: id)
+        if let bytes = forms.bytes(for: client, isAttached: false) { _ = client.push(bytes, .reply) }
     }
 
     private func fail(_ page: PageRequest, _ client: SessionClient, _ error: StoreError) {

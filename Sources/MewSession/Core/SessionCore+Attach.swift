@@ -2,8 +2,9 @@ public import MewWire
 
 // Who hears the session, and what they get first (spec/mew-wire.md §4.3, spec/native-wire.md §2).
 //
-//     native:  session_ready, thinking_variant_changed, replay or page (and part_start of an open part), open requests, what else
+//     native:  session_ready, thinking_variant_changed, replay, or page and part_start of an open part, open requests, what else
 //              changed, caught_up, presence
+//              After a replay no open part is started again: it started in an event that the client has or is given.
 //     stock:   session_ready, title (phones), thinking_variant_changed, history, open part, open requests, flagged files, presence
 
 extension SessionCore {
@@ -12,6 +13,15 @@ extension SessionCore {
         case nothing
         case replay([[UInt8]], after: SequenceNumber)
         case snapshot
+
+        /// What the client has already.
+        var start: SequenceNumber {
+            switch self {
+            case .replay(_, let after): after
+            // The numbers it has are of another epoch, or too old to go on from.
+            case .nothing, .snapshot: .zero
+            }
+        }
     }
 
     mutating func attach(_ client: AttachedClient, after: SequenceNumber?, epoch: Epoch?, isNew: Bool) {
@@ -20,8 +30,8 @@ extension SessionCore {
         lastClientNumber += 1
         clientNumbers[client.id] = ClientNumber(lastClientNumber)
         clients.append(client)
-        step.effects.append(.admit(client.id))
         let first = isNew ? First.nothing : first(after: after, epoch: epoch)
+        step.effects.append(.admit(client.id, after: first.start))
         stream(.sessionReady(ready(for: client, first, after: after)), to: client)
         give(first, to: client)
         announce(client, among: others)
@@ -71,9 +81,14 @@ extension SessionCore {
         if client.isStockPhone {
             stream(.sessionHistory(.init(messages: page.messages)), to: client, screen: key)
         } else {
-            stream(.sessionHistoryPage(replacing(page)), to: client, upTo: journal.head, screen: key)
+            // Only `caught_up` says that the client has everything: what follows the page may still be dropped.
+            stream(.sessionHistoryPage(replacing(page)), to: client, screen: key)
         }
-        if let part = page.openPart { stream(.provider(.init(event: .partStart(part))), to: client) }
+        if let part = start(of: page.openPart) { stream(part, to: client) }
+    }
+
+    private func start(of openPart: Part?) -> DaemonMessage? {
+        openPart.map { .provider(.init(event: .partStart($0))) }
     }
 
     private mutating func firstScreen(_ limits: FirstScreen.Limits) -> (ScreenKey, Transcript.Page) {
@@ -94,9 +109,11 @@ extension SessionCore {
             asOfSequence: journal.head, historyID: record.history)
     }
 
-    /// For a client whose cursor belongs to a list that is no longer there: it replaces what the client has.
-    public var newestPage: DaemonMessage {
-        .sessionHistoryPage(replacing(FirstScreen(transcript, .page, lists: listBytes).page))
+    /// For a client whose cursor belongs to a list that is no longer there: the page replaces what the client has, so the part that
+    /// is being streamed must follow it.
+    public var newestScreen: (page: DaemonMessage, openPart: DaemonMessage?) {
+        let page = FirstScreen(transcript, .page, lists: listBytes).page
+        return (.sessionHistoryPage(replacing(page)), start(of: page.openPart))
     }
 
     private mutating func giveOpenRequests(to client: AttachedClient) {
@@ -166,12 +183,8 @@ extension SessionCore {
     mutating func resume(_ client: ClientID, after: SequenceNumber) {
         guard let client = clients.first(where: { $0.id == client }) else { return }
         step.effects.append(.restart(client.id))
-        let first: First
-        if let events = journal.replay(after: after, epoch: journal.epoch) {
-            first = .replay(events, after: after)
-        } else {
-            first = .snapshot
-        }
+        // Who was caught up with nothing may have the beginning of a snapshot, which events do not complete.
+        let first = after == .zero ? First.snapshot : first(after: after, epoch: journal.epoch)
         if case .snapshot = first { stream(.sessionReady(ready(for: client, first, after: after)), to: client) }
         give(first, to: client)
         // It may have missed a change.

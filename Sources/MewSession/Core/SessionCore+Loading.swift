@@ -27,12 +27,13 @@ extension SessionCore {
     /// A session as it was stored.
     ///
     /// - Parameters:
+    ///   - older: the messages before those in `stored` that are needed; see `missingMessages(in:)`.
     ///   - younger: the events after `record.transcriptUpTo`, oldest first, where `stored.events` does not reach that far back;
     ///     see `missingEvents(in:)`.
     ///   - receipts: those of the session, where `needsReceipts(for:)` asks for them.
     public init(
-        loading stored: StoredSession, younger: [EventRow] = [], receipts: [ReceiptRow] = [], offer: AgentOffer,
-        at moment: Moment
+        loading stored: StoredSession, older: [MessageRow] = [], younger: [EventRow] = [], receipts: [ReceiptRow] = [],
+        offer: AgentOffer, at moment: Moment
     ) throws(SessionLoadError) {
         id = stored.row.id
         self.offer = offer
@@ -53,8 +54,8 @@ extension SessionCore {
             damagedUpTo = SequenceNumber(intact.rawValue - 1)
         }
         transcript = Transcript(
-            session: stored.row.id.ulid ?? ULID(high: 0, low: 0), rows: stored.messages, count: stored.messageCount,
-            streamingPart: record.streamingPart, model: record.model)
+            session: stored.row.id.ulid ?? ULID(high: 0, low: 0), rows: older + stored.messages,
+            count: stored.messageCount, streamingPart: record.streamingPart, model: record.model)
         let all = stored.work.compactMap { row in
             Self.readWork(row).map { Waiting(number: row.number, work: $0) }
         }
@@ -73,6 +74,15 @@ extension SessionCore {
         // An event can be larger than all that is loaded of a journal.
         if let first = stored.events.first?.sequence, first <= upTo.next { return nil }
         return upTo
+    }
+
+    /// Positions of messages that are needed before the loaded ones, because the turn that ran was still writing them; nil when
+    /// there are none.
+    public static func missingMessages(in stored: StoredSession) throws(SessionLoadError) -> Range<UInt64>? {
+        guard let first = try readRecord(stored.row).unfinishedFrom, let loaded = stored.messages.first?.position,
+            first < loaded
+        else { return nil }
+        return first..<loaded
     }
 
     /// What the messages do not contain yet is applied to them again.

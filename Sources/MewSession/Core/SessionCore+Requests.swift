@@ -36,7 +36,7 @@ extension SessionCore {
     /// An older page. A cursor of a list that is no longer there gets the newest page, which replaces what the client has.
     private mutating func load(_ page: ClientMessage.LoadSessionHistory, _ request: ClientRequest) {
         guard page.historyID == nil || page.historyID == record.history else {
-            return reply(newestPage, to: request)
+            return replaceList(of: request)
         }
         if transcript.hasChanges(before: page.before) { mustWriteMessages = true }
         step.effects.append(
@@ -45,6 +45,13 @@ extension SessionCore {
                     client: request.client, before: page.before,
                     limit: Int(clamping: min(max(page.limit, 1), UInt64(PageRequest.maxMessages))),
                     history: record.history, asOf: journal.head, ref: request.ref)))
+    }
+
+    private mutating func replaceList(of request: ClientRequest) {
+        let screen = newestScreen
+        reply(screen.page, to: request)
+        guard let part = screen.openPart else { return }
+        step.effects.append(.send(SessionMessage(part, isReply: true), to: .client(request.client)))
     }
 
     // MARK: - What people call it

@@ -8,7 +8,8 @@ extension SessionCore {
     mutating func start(_ prompt: WaitingPrompt, _ waiting: Waiting, _ moment: Moment) {
         forget(work.removeFirst())
         record.turn = RunningTurn(
-            id: prompt.turn, startedAt: moment.wall, operation: waiting.work.operation, prompt: prompt)
+            id: prompt.turn, startedAt: moment.wall, operation: waiting.work.operation, prompt: prompt,
+            messagesFrom: transcript.count)
         let client = workClients.removeValue(forKey: waiting.number)
         advanceTurn(to: .started, nil, moment, client: client)
         emit(
@@ -74,8 +75,11 @@ extension SessionCore {
     private mutating func endTurn(_ result: TurnResult, note: String?, _ moment: Moment) {
         guard let turn = record.turn else { return }
         closeRequests(result == .cancelled ? .cancelled : .turnEnded, by: nil, moment)
-        closeOpenParts(because: note ?? "the turn is over", moment)
-        if let note { emit(.errorEvent(.init(message: note)), moment) }
+        closeOpenParts(of: turn, because: note ?? "the turn is over", moment)
+        if let note {
+            emit(.errorEvent(.init(message: note)), moment)
+            if !hasAnswered(turn) { showReason(note, moment) }
+        }
         let hasFailed = turn.hasFailed || result != .completed
         advanceTurn(to: .done, result, moment)
         record.turn = nil
@@ -106,9 +110,9 @@ extension SessionCore {
     }
 
     /// Parts that the agent left open: nobody will close them any more. What a call has printed so far stays, below the reason.
-    private mutating func closeOpenParts(because reason: String, _ moment: Moment) {
+    private mutating func closeOpenParts(of turn: RunningTurn, because reason: String, _ moment: Moment) {
         if let part = transcript.reducer.streamingPart { emit(.provider(.init(event: .partEnd(part))), moment) }
-        for var part in openCalls {
+        for var part in openCalls(of: turn) {
             guard case .toolCall(var call) = part.content else { continue }
             let start = call.state.time.start
             call.state = ToolState(
@@ -128,17 +132,31 @@ extension SessionCore {
     /// As much as the shell agent keeps of a command that ends; people read the end.
     static let interruptedOutputBytes = 48 << 10
 
-    /// Calls of the last messages that neither completed nor failed.
-    private var openCalls: [Part] {
-        transcript.messages.suffix(Self.openCallWindow).flatMap(\.parts).filter { part in
-            guard case .toolCall(let call) = part.content else { return false }
-            switch call.state.phase {
-            case .pending, .running: return true
-            case .completed, .error: return false
-            }
-        }
+    /// A prompt that waits may stand behind any of them.
+    private func openCalls(of turn: RunningTurn) -> [Part] {
+        transcript.messages(from: turn.messagesFrom).flatMap(\.parts).filter(\.isOpenCall)
     }
 
-    /// Rounds of one turn whose calls may still be open: tools run in the round that called them.
-    private static let openCallWindow = 16
+    // MARK: - Why, in the history
+
+    /// Whether anything of the turn is in the history.
+    private func hasAnswered(_ turn: RunningTurn) -> Bool {
+        transcript.messages(from: turn.messagesFrom).contains { $0.role == .assistant }
+    }
+
+    /// Events pass, and who comes later would see the prompt and nothing after it. Those who are there were told by the event, so
+    /// none tells of this message; it has the form of what a daemon says itself (spec/mew-wire.md §5.4, `slash_result`), which every
+    /// client shows.
+    private mutating func showReason(_ note: String, _ moment: Moment) {
+        let message = MessageID(moment.newIDs(2))
+        let session = self.id.ulid ?? ULID(high: 0, low: 0)
+        let part = Part(
+            id: PartID(message.ulid.successor), messageID: message, session: session,
+            content: .text(Part.Text(text: note, isSynthetic: true)))
+        transcript.add(
+            Message(
+                id: message, session: session, role: .assistant, parts: [part],
+                time: MessageTime(created: moment.wall, completed: moment.wall), sequence: journal.head))
+        mustWriteMessages = true
+    }
 }

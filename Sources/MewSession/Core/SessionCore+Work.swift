@@ -205,6 +205,19 @@ extension SessionCore {
         emit(.sessionCleared, moment)
         step.writes.append(.clearMessages(id))
         mustWriteMessages = true
+        sayAgain(moment)
+    }
+
+    /// What still waits will be answered in the new list, so its words belong there.
+    private mutating func sayAgain(_ moment: Moment) {
+        for waiting in (work + guidance).sorted(by: { $0.number < $1.number }) {
+            let prompt = waiting.work.task.prompt
+            guard let text = prompt?.text ?? waiting.work.task.guidance else { continue }
+            let message = DaemonMessage.UserMessage(
+                text: text, operation: waiting.work.operation?.id, by: waiting.work.by, turnID: prompt?.turn,
+                attachments: prompt?.attachments ?? [])
+            emit(.userMessage(message.named(moment.newIDs(message.identifiers))), moment)
+        }
     }
 }
 

@@ -79,6 +79,8 @@ public struct SessionCore: Sendable {
     public static let loadLimits = LoadLimits(
         events: Journal.maxReplayEvents, eventBytes: Journal.maxReplayBytes, messages: Transcript.keptMessages,
         messageBytes: Transcript.keptBytes)
+    /// The most that is read of `missingMessages`, as much as is kept of them.
+    public static let maxHeldBytes = Transcript.heldBytes
 
     public mutating func handle(_ input: SessionInput, at moment: Moment) -> SessionStep {
         step = SessionStep()
@@ -129,9 +131,11 @@ public struct SessionCore: Sendable {
                 || pendingDeltaBytes >= Self.maxPendingDeltaBytes
         else { return }
         (mustWriteMessages, pendingDeltas, pendingDeltaBytes) = (false, 0, 0)
-        step.writes += transcript.takeChanges().map { .putMessage(id, $0) }
+        let start = record.turn?.messagesFrom
+        step.writes += transcript.takeChanges(runningFrom: start).map { .putMessage(id, $0) }
         record.transcriptUpTo = journal.head
         record.streamingPart = transcript.reducer.streamingPart
+        record.unfinishedFrom = start.flatMap { transcript.firstUnfinished(from: $0) }
         mustSave = true
     }
 

@@ -47,6 +47,8 @@ public struct SessionRecord: Record, Sendable, Equatable {
     public var transcriptUpTo: SequenceNumber
     /// The part that is being streamed.
     public var streamingPart: PartID?
+    /// The position of the first message that the running turn still writes.
+    public var unfinishedFrom: UInt64?
     public var turn: RunningTurn?
     /// The one process that may work for the session.
     public var process: AgentProcess?
@@ -92,6 +94,7 @@ public struct SessionRecord: Record, Sendable, Equatable {
         history = try f.required("history", old?.history)
         transcriptUpTo = try f.required("transcript_up_to", old?.transcriptUpTo)
         streamingPart = try f.optional("streaming_part", old?.streamingPart)
+        unfinishedFrom = try f.optional("unfinished_from", old?.unfinishedFrom)
         turn = try f.optional("turn", old?.turn)
         process = try f.optional("process", old?.process)
         nextWork = try f.required("next_work", old?.nextWork)
@@ -126,6 +129,8 @@ public struct RunningTurn: Record, Sendable, Equatable {
     public var operation: OperationKey?
     /// The event that told of the prompt.
     public var promptSequence: SequenceNumber
+    /// The position of the first message that can be its own: the number of messages when it started.
+    public var messagesFrom: UInt64
     /// Whether the session is to be named after this turn.
     public var wantsTitle: Bool
     /// A notice that counts as a failure was shown.
@@ -135,9 +140,11 @@ public struct RunningTurn: Record, Sendable, Equatable {
     /// What the session turns into when the turn is over.
     public var nextPersona: String?
 
-    public init(id: TurnID, startedAt: WallTime, operation: OperationKey?, prompt: WaitingPrompt) {
+    public init(
+        id: TurnID, startedAt: WallTime, operation: OperationKey?, prompt: WaitingPrompt, messagesFrom: UInt64
+    ) {
         (self.id, self.startedAt, self.operation) = (id, startedAt, operation)
-        (promptSequence, wantsTitle) = (prompt.sequence, prompt.wantsTitle)
+        (promptSequence, wantsTitle, self.messagesFrom) = (prompt.sequence, prompt.wantsTitle, messagesFrom)
         (hasFailed, isCancelling) = (false, false)
     }
 
@@ -146,6 +153,8 @@ public struct RunningTurn: Record, Sendable, Equatable {
         startedAt = try f.required("started_at", old?.startedAt)
         operation = try f.optional("operation", old?.operation)
         promptSequence = try f.required("prompt_at", old?.promptSequence)
+        // Formerly it was not kept; then all messages may be its own.
+        messagesFrom = try f.unless(0, "messages_from", old?.messagesFrom)
         wantsTitle = try f.unless(false, "wants_title", old?.wantsTitle)
         nextPersona = try f.optional("next_persona", old?.nextPersona)
         hasFailed = try f.unless(false, "failed", old?.hasFailed)

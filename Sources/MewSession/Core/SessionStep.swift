@@ -23,8 +23,9 @@ public enum SessionEffect: Sendable {
     case send(SessionMessage, to: Audience)
     /// Journalled events to one client, as they were stored; the first has the number `from`.
     case replay([[UInt8]], from: SequenceNumber, to: ClientID)
-    /// From here on the client gets what goes to all who are attached; precedes what it missed.
-    case admit(ClientID)
+    /// From here on the client gets what goes to all who are attached; precedes what it missed. It has
+    /// the stream up to `after`.
+    case admit(ClientID, after: SequenceNumber)
     /// The client's queue takes the stream in again after a gap; precedes what it missed.
     case restart(ClientID)
     /// The client gets nothing more.

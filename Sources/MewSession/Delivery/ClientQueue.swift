@@ -46,7 +46,7 @@ public struct ClientQueue: Sendable {
     private var start = 0
     public private(set) var bytes = 0
     public private(set) var isSilent = false
-    /// The last event that was taken out for the client.
+    /// The last event up to which the client has the stream: it was taken out for it, or it had it before.
     public private(set) var taken = SequenceNumber.zero
 
     public init() {}
@@ -102,10 +102,10 @@ public struct ClientQueue: Sendable {
         isSilent = false
     }
 
-    /// The client attaches to another session, whose numbers have nothing to do with the former ones.
-    public mutating func restart() {
+    /// The client attaches, and has the stream of this session up to that event. Numbers of a former session mean nothing here.
+    public mutating func restart(after sequence: SequenceNumber) {
         isSilent = false
-        taken = .zero
+        taken = sequence
     }
 
     private mutating func append(_ entry: Entry) {

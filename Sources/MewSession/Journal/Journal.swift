@@ -12,7 +12,7 @@ public struct Journal: Sendable {
 
     /// The number of the newest event; zero before the first.
     public private(set) var head: SequenceNumber
-    public private(set) var epoch: Epoch
+    public let epoch: Epoch
 
     /// The events `head - events.count + 1 … head`.
     private var events = ChunkedFrames()
@@ -39,13 +39,6 @@ public struct Journal: Sendable {
         head = head.next
         keep(body)
         return EventRow(sequence: head, body: body)
-    }
-
-    /// A tail may have been lost: what clients remember of the old numbers means nothing any more.
-    mutating func startEpoch(_ epoch: Epoch) {
-        self.epoch = epoch
-        events = ChunkedFrames()
-        bytes = 0
     }
 
     /// What a client gets that has everything up to `sequence` of `epoch`; nil when only a snapshot helps.

@@ -4,7 +4,7 @@ public import MewWire
 /// A session's own record.
 public struct SessionRow: Hashable, Sendable {
     public let id: SessionID
-    /// The JSON text of a `SessionState`.
+    /// The JSON text of a `SessionRecord`.
     public var body: [UInt8]
     /// True while a turn runs or work waits: what a restarted daemon must look at before anybody asks.
     public var isBusy: Bool

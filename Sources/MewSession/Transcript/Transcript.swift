@@ -9,6 +9,10 @@ struct Transcript: Sendable {
     static let keptMessages = 200
     /// Four times the largest first screen.
     static let keptBytes = 1 << 20
+    /// The most that is kept behind a message that is still being written: all that may wait, 32 prompts and 32 pieces of guidance
+    /// of 1 MiB, and a quarter for what JSON adds. Beyond it, as when prompts are taken back again and again, such a message is
+    /// forgotten like others.
+    static let heldBytes = 80 << 20
 
     private(set) var reducer: TranscriptReducer
     /// Encoded size of each message when it was last written; 0 before.
@@ -103,8 +107,30 @@ struct Transcript: Sendable {
         dirty.contains { firstPosition + UInt64($0) < position }
     }
 
+    /// The messages from that position on, as far as they are kept.
+    func messages(from position: UInt64) -> ArraySlice<Message> {
+        messages.dropFirst(Int(clamping: position > firstPosition ? position - firstPosition : 0))
+    }
+
+    /// The position of the first message that events may still change: one with an open part, or the newest answer, whose next
+    /// part or end is to come.
+    ///
+    /// - Parameter start: where the messages of the running turn begin.
+    func firstUnfinished(from start: UInt64) -> UInt64? {
+        let newest = messages.lastIndex { $0.role == .assistant }
+        let turn = messages(from: start)
+        let index = turn.indices.first { index in
+            guard turn[index].role == .assistant else { return false }
+            return index == newest
+                || turn[index].parts.contains { $0.isOpenCall || $0.id == reducer.streamingPart }
+        }
+        return index.map { firstPosition + UInt64($0) }
+    }
+
     /// The rows of all messages that changed since the last call; then forgets the oldest beyond what is kept.
-    mutating func takeChanges() -> [MessageRow] {
+    ///
+    /// - Parameter start: where the messages of the running turn begin; nil when none runs.
+    mutating func takeChanges(runningFrom start: UInt64?) -> [MessageRow] {
         let rows = dirty.sorted().map { index in
             let body = messages[index].encoded()
             sizes[index] = body.count
@@ -112,22 +138,31 @@ struct Transcript: Sendable {
                 position: firstPosition + UInt64(index), sequence: messages[index].sequence ?? .zero, body: body)
         }
         dirty = []
-        trim()
+        trim(start.flatMap { firstUnfinished(from: $0) })
         return rows
     }
 
-    private mutating func trim() {
-        var bytes = sizes.reduce(0, +)
-        var excess = max(0, messages.count - Self.keptMessages)
-        bytes -= sizes.prefix(excess).reduce(0, +)
-        while bytes > Self.keptBytes, excess < messages.count - 1 {
-            bytes -= sizes[excess]
-            excess += 1
-        }
+    private mutating func trim(_ unfinished: UInt64?) {
+        let excess = Self.excess(of: sizes, unfinished: unfinished.map { Int($0 - firstPosition) })
         guard excess > 0 else { return }
         reducer.removeFirst(excess)
         sizes.removeFirst(excess)
         firstPosition += UInt64(excess)
+    }
+
+    /// How many of the oldest messages are forgotten.
+    ///
+    /// - Parameter unfinished: what is forgotten can be changed no more, so nothing from there on is.
+    static func excess(of sizes: [Int], unfinished: Int?) -> Int {
+        var bytes = sizes.reduce(0, +)
+        var excess = max(0, sizes.count - keptMessages)
+        bytes -= sizes.prefix(excess).reduce(0, +)
+        while bytes > keptBytes, excess < sizes.count - 1 {
+            bytes -= sizes[excess]
+            excess += 1
+        }
+        guard let unfinished, unfinished < excess, sizes[unfinished...].reduce(0, +) <= heldBytes else { return excess }
+        return unfinished
     }
 
     // MARK: - Pages
@@ -169,5 +204,16 @@ struct Transcript: Sendable {
         var rest = message
         let part = rest.parts.remove(at: index)
         return (rest, part)
+    }
+}
+
+extension Part {
+    /// Whether it is a call that neither completed nor failed.
+    var isOpenCall: Bool {
+        guard case .toolCall(let call) = content else { return false }
+        switch call.state.phase {
+        case .pending, .running: return true
+        case .completed, .error: return false
+        }
     }
 }

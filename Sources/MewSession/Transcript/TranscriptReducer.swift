@@ -162,10 +162,7 @@ public struct TranscriptReducer: Sendable {
             streamingPart = nil
             return .message(index: place.message)
         case .messageEnd(let end): return finish(end, at: at)
-        case .error(let error):
-            guard let index = messages.indices.last, messages[index].role == .assistant else { return .nothing }
-            messages[index].assistant?.error = error
-            return .message(index: index)
+        case .error(let error): return fail(error)
         case .retryWait: return .nothing
         }
     }
@@ -200,6 +197,20 @@ public struct TranscriptReducer: Sendable {
         messages[index].assistant = AssistantMeta(
             providerID: model?.provider ?? "", modelID: model?.model ?? "", cost: end.cost, tokens: end.usage,
             finish: end.finish, error: messages[index].assistant?.error, manifest: end.manifest)
+        return .message(index: index)
+    }
+
+    /// A prompt that waits may stand behind the message. One that is complete and has something behind it belongs to a former turn.
+    private mutating func fail(_ error: ProviderError) -> Change {
+        guard let index = messages.lastIndex(where: { $0.role == .assistant }),
+            index == messages.count - 1 || messages[index].time.completed == nil
+        else { return .nothing }
+        // Its end, if it comes, fills in the rest.
+        var meta =
+            messages[index].assistant
+            ?? AssistantMeta(providerID: model?.provider ?? "", modelID: model?.model ?? "", tokens: Tokens())
+        meta.error = error
+        messages[index].assistant = meta
         return .message(index: index)
     }
 

@@ -40,7 +40,7 @@ struct ClientBudgetTests {
         #expect(other.push(frame(1), .stream(upTo: nil)) == .overflowed(after: .zero))
         #expect(other.push(frame(100), .reply) == .queued)
         #expect(budget.usedBytes == 60_100)
-        other.restart(isNewSession: false)
+        other.resumeStream()
         #expect(other.push(frame(39_900), .stream(upTo: nil)) == .queued)
         #expect(other.push(frame(1), .stream(upTo: nil)) == .overflowed(after: .zero))
     }

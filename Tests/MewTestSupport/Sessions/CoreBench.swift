@@ -73,9 +73,14 @@ package struct CoreBench {
             if let after = try SessionCore.missingEvents(in: stored) {
                 younger = (world.sessions[core.id]?.events ?? []).filter { $0.sequence > after }
             }
+            var older: [MessageRow] = []
+            if let missing = try SessionCore.missingMessages(in: stored) {
+                older = world.messages(
+                    of: core.id, before: missing.upperBound, limit: missing.count, maxBytes: SessionCore.maxHeldBytes)
+            }
             let receipts = world.receipts.values.filter { $0.staysWithSession == core.id }
             core = try SessionCore(
-                loading: stored, younger: younger,
+                loading: stored, older: older, younger: younger,
                 receipts: SessionCore.needsReceipts(for: stored) ? Array(receipts) : [], offer: offer, at: moment)
         } catch {
             preconditionFailure("\(error)")
