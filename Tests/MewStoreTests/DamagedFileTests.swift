@@ -213,7 +213,7 @@ struct DamagedFileTests {
         }
     }
 
-    @Test("sessions that are gone with their names are counted")
+    @Test("sessions that are gone with their names are counted: in the log, and in the store until a clean end")
     func goneSessions() async throws {
         try await withDirectory { directory, loop in
             let path = directory("mew.db")
@@ -230,7 +230,11 @@ struct DamagedFileTests {
             #expect(try await again.sessions().isEmpty)
             let repaired = try #require(log.all.first { $0.name == "repaired" })
             #expect(repaired.fields["sessions_gone"] == .integer(3))
+            #expect(try await again.setting(.sessionsGone) == "3")
             await again.close()
+            let last = try await SQLiteStore.open(path: path, on: loop)
+            #expect(try await last.setting(.sessionsGone) == nil, "told until a start after a clean end")
+            await last.close()
         }
     }
 

@@ -34,7 +34,7 @@ extension SessionRegistry {
         }
         guard listings[id] != nil else { return .failure(.unknown) }
         let task = environment.loop.spawn { [self] in await load(id) }
-        slots[id] = .loading(task)
+        note(.asked(task), of: id)
         return await outcome(of: task, id)
     }
 
@@ -62,11 +62,11 @@ extension SessionRegistry {
         let outcome = await read(id)
         switch outcome {
         case .success(let runner):
-            slots[id] = .loaded(runner)
+            note(.read(runner), of: id)
             armSweep()
             await settleCrash(of: runner)
         case .failure:
-            slots[id] = nil
+            note(.unreadable, of: id)
         }
         return outcome
     }
@@ -156,7 +156,7 @@ extension SessionRegistry {
         guard await conclude(request, client, [core.created], session: id) else { return }
         listings[id] = core.info
         let runner = SessionRunner(core, environment: environment, services: services, agent: agent)
-        slots[id] = .loaded(runner)
+        note(.made(runner), of: id)
         armSweep()
         await attach(client, to: runner, kind: kind, after: nil, epoch: nil, isNew: true)
     }

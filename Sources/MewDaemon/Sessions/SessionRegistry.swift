@@ -16,7 +16,7 @@ package actor SessionRegistry: SessionService {
     let directory = ConnectionDirectory()
 
     /// Loaded sessions, and those that are being loaded.
-    var slots: [SessionID: Slot] = [:]
+    private(set) var slots: [SessionID: Slot] = [:]
     /// One line for each session there is.
     var listings: [SessionID: SessionInfo] = [:]
     /// Sessions that are being erased: nobody may load them.
@@ -36,10 +36,7 @@ package actor SessionRegistry: SessionService {
     private var sweep: LoopTimer?
     private var lastPrune = Instant.zero
 
-    enum Slot {
-        case loading(Task<LoadOutcome, Never>)
-        case loaded(SessionRunner)
-    }
+    typealias Slot = SessionSlot<Task<LoadOutcome, Never>, SessionRunner>
 
     /// A session that nobody used for so long is put away. Loading one again takes milliseconds.
     private static let idleTime = Duration.seconds(300)
@@ -213,9 +210,14 @@ package actor SessionRegistry: SessionService {
         listings[runner.id]?.state = .idle
     }
 
+    /// The only place where what is in memory of a session changes.
+    func note(_ event: Slot.Event, of id: SessionID) {
+        slots[id] = Slot.after(event, in: slots[id])
+    }
+
     /// Takes a runner out; native channels end, stock connections are attached to nothing.
     func forget(_ runner: SessionRunner) {
-        slots[runner.id] = nil
+        note(.left(runner), of: runner.id)
         for (client, attached) in attachments where attached === runner { attachments[client] = nil }
         runner.assumeIsolated { runner in
             for client in runner.handles.values where client.role == .session { client.end() }
@@ -238,7 +240,7 @@ package actor SessionRegistry: SessionService {
         let deadline = Instant(nanoseconds: loop.now.nanoseconds).advanced(by: .zero - Self.idleTime)
         for case .loaded(let runner) in slots.values
         where runner.assumeIsolated({ $0.isIdle(since: deadline) }) {
-            slots[runner.id] = nil
+            note(.left(runner), of: runner.id)
             listings[runner.id]?.state = .idle
         }
         if lastPrune.advanced(by: Self.pruneInterval) <= loop.now { loop.spawn { [self] in await prune() } }
