@@ -63,6 +63,67 @@ struct SessionTests {
         }
     }
 
+    private func sendReplay(on channel: FakeChannel) async throws {
+        let ready = DaemonMessage.SessionReady(sessionID: id, epoch: epoch, resume: .replay)
+        try await channel.send(.sessionReady(ready))
+    }
+
+    @Test("a session that is left while it is being attached again stays left")
+    func leftWhileAttachedAgain() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            _ = try await attached(stage, feed, head: 4)
+            let again = try await reconnect(stage, feed).channel()
+            _ = try await again.receive()
+            await stage.supervisor.detach(id)
+            try await sendReplay(on: again)
+            // The daemon hears that nobody wants it.
+            #expect(try await again.channel.receive() == nil)
+            #expect(await stage.supervisor.view.attached.isEmpty)
+        }
+    }
+
+    @Test("a session that is left while it is attached the first time stays left, and the attach says so")
+    func leftWhileAttached() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            async let failure = failureOfAttach(stage)
+            let channel = try await link.channel()
+            _ = try await channel.receive()
+            await stage.supervisor.detach(id)
+            try await sendReplay(on: channel)
+            #expect(await failure?.code == .unreachable)
+            #expect(try await channel.channel.receive() == nil)
+            #expect(await stage.supervisor.view.attached.isEmpty)
+        }
+    }
+
+    @Test("what a session is told that was left and is wanted anew comes on the new channel alone")
+    func leftAndWantedAnew() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            _ = try await attached(stage, feed, head: 4)
+            let link = try await reconnect(stage, feed)
+            let former = try await link.channel()
+            _ = try await former.receive()
+            await stage.supervisor.detach(id)
+            async let attached: Void = stage.supervisor.attach(id)
+            let channel = try await link.channel()
+            guard case .attachSession(let attach) = try await channel.receive().message else {
+                throw FakeDaemonError("no attach")
+            }
+            #expect(attach.afterSequence == nil)
+            try await sendReplay(on: former)
+            #expect(try await former.channel.receive() == nil)
+            try await channel.attach(id, epoch: epoch, head: 4)
+            try await attached
+            #expect(await stage.supervisor.view.attached[id]?.lastSequence == SequenceNumber(4))
+        }
+    }
+
     @Test("a gap is answered with resume_session on the same channel")
     func gap() async throws {
         let stage = Stage()

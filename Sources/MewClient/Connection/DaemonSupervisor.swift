@@ -37,6 +37,7 @@ public actor DaemonSupervisor {
     var stockOpening: Opening?
     var channels: [SessionID: SessionChannel] = [:]
     var generations: UInt64 = 0
+    var attempts = AttachAttempts()
     /// Room for the one page that is being asked for; whoever wants another waits here.
     let pageLine = Feed<Void>(capacity: 1)
     /// Said just before a close with code 2.
@@ -345,7 +346,7 @@ public actor DaemonSupervisor {
         waiters.failAll(ClientError(.unreachable, "the connection was lost"))
         stockOpening?.feed.finish()
         stockOpening = nil
-        channels = [:]
+        (channels, attempts) = ([:], AttachAttempts())
         await handle(.linkLost(reason, lastProof: lastProof))
     }
 }

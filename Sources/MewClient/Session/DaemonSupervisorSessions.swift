@@ -45,6 +45,7 @@ extension DaemonSupervisor {
     /// Stops hearing the session; it goes on at the daemon.
     public func detach(_ id: SessionID) async {
         let channel = channels.removeValue(forKey: id)
+        attempts.left(id)
         if connection?.ready.isNative == true { await channel?.channel.finish() }
         await handle(.left(id))
     }
@@ -63,6 +64,20 @@ extension DaemonSupervisor {
     ) async throws(ClientError) {
         guard let connection else { throw notReady }
         guard connection.ready.isNative else { return try await openOnStock(opening, message, operation) }
+        let generation = newGeneration()
+        attempts.begins(opening.ask, generation)
+        do throws(ClientError) {
+            let channel = try await openNatively(message, operation, on: connection)
+            await connection.jobs.send { await self.readSession(channel, opening, generation) }
+        } catch {
+            attempts.ends(opening.ask, generation)
+            throw error
+        }
+    }
+
+    private func openNatively(
+        _ message: ClientMessage, _ operation: OperationID?, on connection: Connection
+    ) async throws(ClientError) -> any MessageChannel {
         guard let bytes = ClientFrame(message, operation: operation).encoded(for: .native) else {
             preconditionFailure("a session is opened by a native message")
         }
@@ -77,7 +92,7 @@ extension DaemonSupervisor {
             if operation != nil { throw ClientError(.deliveryUnknown, "the connection was lost") }
             throw sent == nil ? ClientError(.timedOut, notShown) : ClientError(.unreachable, "the connection was lost")
         }
-        await connection.jobs.send { await self.readSession(channel, opening) }
+        return channel
     }
 
     private var notShown: String {
@@ -120,9 +135,9 @@ extension DaemonSupervisor {
     // MARK: - Reading
 
     /// Reads one native session channel to its end.
-    private func readSession(_ channel: any MessageChannel, _ opening: Opening) async {
+    private func readSession(_ channel: any MessageChannel, _ opening: Opening, _ generation: UInt64) async {
+        defer { attempts.ends(opening.ask, generation) }
         var bound: SessionID?
-        let generation = newGeneration()
         var end: ChannelEnd?
         while end == nil {
             switch await Self.next(on: channel) {
@@ -161,6 +176,11 @@ extension DaemonSupervisor {
     ) async -> Bool {
         if bound == nil {
             if case .sessionReady(let ready) = frame.message {
+                guard attempts.ends(opening.ask, generation) else {
+                    opening.feed.offerLast(.failure(ClientError(.unreachable, "the session was left", isLocal: true)))
+                    await channel.finish()
+                    return false
+                }
                 bound = ready.sessionID
                 await bind(ready.sessionID, channel, generation)
             } else if await failedToOpen(opening, frame) {

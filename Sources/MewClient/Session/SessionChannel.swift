@@ -30,3 +30,24 @@ struct Opening {
         feed = Feed(capacity: 1)
     }
 }
+
+/// Channels that are to attach to a session and have not, by generation. Whoever leaves a session leaves them with it: an answer
+/// that comes afterwards would attach again.
+struct AttachAttempts {
+    private var generations: [SessionID: Set<UInt64>] = [:]
+
+    mutating func begins(_ ask: Opening.Ask, _ generation: UInt64) {
+        if case .attach(let id) = ask { generations[id, default: []].insert(generation) }
+    }
+
+    mutating func left(_ id: SessionID) { generations[id] = nil }
+
+    /// - Returns: whether it was still wanted.
+    @discardableResult
+    mutating func ends(_ ask: Opening.Ask, _ generation: UInt64) -> Bool {
+        guard case .attach(let id) = ask else { return true }
+        guard var others = generations[id], others.remove(generation) != nil else { return false }
+        generations[id] = others.isEmpty ? nil : others
+        return true
+    }
+}
