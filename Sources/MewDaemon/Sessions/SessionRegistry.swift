@@ -22,6 +22,8 @@ package actor SessionRegistry: SessionService {
     /// Sessions that are being erased: nobody may load them.
     var deleting: Set<SessionID> = []
     var groups: [GroupRow] = []
+    /// A change of the groups is read, written to the disk and applied without another one in between.
+    let groupChanges = Turnstile()
     var pinnedProjects: Set<String> = []
     /// Which session each channel hears.
     var attachments: [ClientID: SessionRunner] = [:]
