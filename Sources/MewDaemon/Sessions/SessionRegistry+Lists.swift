@@ -117,11 +117,13 @@ extension SessionRegistry {
     private static let maxGroupNameCharacters = 100
 
     func changeGroups(_ message: ClientMessage, _ request: ClientRequest, _ client: SessionClient) async {
-        switch message {
-        case .createGroup(let new): await createGroup(new, request, client)
-        case .updateGroup(let new): await updateGroup(new, request, client)
-        case .deleteGroup(let old): await deleteGroup(old.groupID, request, client)
-        default: break
+        await groupChanges.pass {
+            switch message {
+            case .createGroup(let new): await createGroup(new, request, client)
+            case .updateGroup(let new): await updateGroup(new, request, client)
+            case .deleteGroup(let old): await deleteGroup(old.groupID, request, client)
+            default: break
+            }
         }
     }
 

@@ -14,11 +14,19 @@ extension SessionRegistry {
                 client, .error(.init(message: failure.sentence, code: failure.code, operation: frame.operation)),
                 frame.ref)
         }
-        guard let request = await admit(frame, from: client) else { return }
+        guard let request = await admit(frame, from: client), await mayAct(client, request) else { return }
         if let fault = channelFault(of: frame, from: client) {
             return await refuse(request, .wrongChannel, fault, client)
         }
         await route(request, frame, client)
+    }
+
+    /// The device may have been revoked while its request waited; what waited in the sessions was dropped then. To be asked
+    /// after each wait and before anything is taken.
+    private func mayAct(_ client: SessionClient, _ request: ClientRequest) async -> Bool {
+        guard revoked.contains(client.node) else { return true }
+        await refuse(request, .revoked, "the device was revoked", client)
+        return false
     }
 
     /// Spec/native-wire.md §1: which messages go on which stream.
@@ -94,6 +102,7 @@ extension SessionRegistry {
         guard let id else { return await refuse(request, .badInput, "session_id is missing", client) }
         switch await runner(for: id) {
         case .success(let runner):
+            guard await mayAct(client, request) else { return }
             await runner.perform(.request(request), for: client)
             switch request.message {
             case .renameSession, .archiveSession, .regenerateTitle: refreshPhones()
