@@ -64,6 +64,9 @@ public protocol SessionStore: Sendable {
     func saving() async -> SavingState
 
     /// Suspends until the state differs from `known`, or the task is cancelled; returns the present one.
+    /// The error of a commit of which nobody knows whether a crash brings it back; nil while there is none.
+    func doubt() async -> StoreError?
+
     func savingChanged(from known: SavingState) async -> SavingState
 }
 
