@@ -23,6 +23,9 @@ final class OperationLedger: Sendable {
         case refused(ErrorCode)
     }
 
+    /// What is said of an operation that is refused as `opSettled`.
+    static let settledSentence = "this operation was settled as never sent"
+
     private let state = Mutex(State())
     private let store: any SessionStore
 
@@ -123,7 +126,7 @@ final class OperationLedger: Sendable {
         case .fresh:
             let receipt = DaemonMessage.Receipt(
                 operation: key.id, state: .refused, isRepeat: false, code: .opSettled,
-                message: "this operation was settled as never sent", at: wall)
+                message: Self.settledSentence, at: wall)
             do throws(StoreError) {
                 try await store.commit([
                     .putReceipt(
