@@ -75,8 +75,7 @@ actor ShellRun {
     /// Ends the command and all it started: SIGTERM, and SIGKILL for who is left after the grace. Idempotent.
     func terminate() {
         perform(phase.terminated)
-        // All may have ended before, and then nothing would tell of it.
-        settle()
+        rearm()
     }
 
     private func perform(_ step: ShellPhase.Step) {

@@ -96,8 +96,8 @@ final class OperationLedger: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// What became of an operation; `absent` when it was never stored, an error when nobody knows. Waits while it is under way; nil when the task is
-    /// cancelled meanwhile.
+    /// What became of an operation; `absent` when it was never stored, an error when nobody knows. Waits while it is under way; nil
+    /// when the task is cancelled meanwhile.
     func find(_ key: OperationKey, at wall: WallTime) async throws(StoreError) -> DaemonMessage.Receipt? {
         while true {
             switch state.withLock({ $0.ledger.inquire(key) }) {
