@@ -215,8 +215,7 @@ extension SessionRegistry {
             if let receipt { tell(client, .receipt(receipt), ref) }
         } catch {
             // About the question. The operation is not named: it may have been done, or still come.
-            let code: ErrorCode = if case .notSaved = error { .notSaved } else { .internal }
-            tell(client, .error(.init(message: error.description, code: code)), ref)
+            tell(client, .error(.init(message: error.description, code: ErrorCode(error))), ref)
         }
     }
 }

@@ -211,7 +211,7 @@ extension SessionRegistry {
         let sentence =
             switch code {
             case .opConflict: "this op_id was used for something else"
-            case .opSettled: "this operation was settled as never sent"
+            case .opSettled: OperationLedger.settledSentence
             case .opExpired: "this op_id is too old to know whether it was done"
             default: "the operation cannot be taken now"
             }
@@ -262,10 +262,11 @@ extension SessionRegistry {
             try await environment.store.commit(writes)
         } catch {
             if let key = request.operation { ledger.abandon(key) }
-            let code: ErrorCode = if case .notSaved = error { .notSaved } else { .internal }
             tell(
                 client,
-                .error(.init(message: error.description, code: code, operation: request.operation?.id)), request.ref)
+                .error(
+                    .init(message: error.description, code: ErrorCode(error), operation: request.operation?.id)),
+                request.ref)
             return false
         }
         if let receipt, let key = request.operation {

@@ -75,6 +75,7 @@ struct SlowStore: SessionStore {
 
     func processes() async throws(StoreError) -> [ProcessRow] { try await store.processes() }
     func prune(now: WallTime) async throws(StoreError) { try await store.prune(now: now) }
+    func doubt() async -> StoreError? { await store.doubt() }
     func saving() async -> SavingState { await store.saving() }
 
     /// The first time, a change that is undone before anybody can read it.
