@@ -286,7 +286,7 @@ extension ClientError {
             switch error {
             case .readOnly: .directoryReadOnly
             case .notSaved: .notSaved
-            case .unreadable, .damaged: .internal
+            case .unreadable, .notAFile, .damaged: .internal
             case .refused: .badInput
             case .tooManyOperations, .unknownDelivery: .busy
             case .draftTooLong: .tooLarge
