@@ -43,9 +43,22 @@ package struct ShellAgent: AgentBackend {
             try await emit(transcript.opening, host)
             return try await run(command, turn, transcript, host)
         } catch {
+            let failure = Self.failure(error)
             // The session closes what stays open when it takes nothing more from us.
-            try? await emit(transcript.failed("cancelled", now: host.now), host)
-            return .cancelled
+            try? await emit(transcript.failed(failure ?? "cancelled", now: host.now), host)
+            return failure.map(AgentResult.failed) ?? .cancelled
+        }
+    }
+
+    /// Why a turn fails when its host refuses something; nil when it was cancelled or is over.
+    private static func failure(_ error: AgentHostError) -> String? {
+        switch error {
+        case .cancelled, .gone: nil
+        case .tooLarge(let bytes):
+            "The command is too large to be shown to people (\(bytes) bytes as it is sent). Put it into a file."
+        case .tooManyRequests:
+            "The command needs a permission, and too many questions are open already. Answer some, then send it again."
+        case .processRunning: "Not run: another command of this session still runs and does not end."
         }
     }
 
@@ -125,7 +138,6 @@ package struct ShellAgent: AgentBackend {
             // The gate stays closed: nothing has run, nothing will.
             await run.terminate()
             _ = await follow(run, nil, host)
-            if case .processRunning = error { return .notStarted("another command of this session still runs") }
             throw error
         }
         await run.release()

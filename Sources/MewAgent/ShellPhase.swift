@@ -5,6 +5,7 @@ import MewBase
 /// Pure value; `ShellRun` performs the steps, and enters the phase that each of them begins.
 ///
 /// ```
+///                     ┌────────────── leader exits ──────────────┐
 /// idle ── start ──▶ held ── release ──▶ running ── leader exits ──▶ lingering ──┐
 ///                     │                    │            output ends, or 2 s ────┤ nothing left ──▶ over
 ///                     └──── terminate ─────┴── SIGTERM ──▶ ending ◀─────────────┘ something left
@@ -48,8 +49,13 @@ enum ShellPhase: Equatable {
         }
     }
 
-    /// The shell has ended.
-    var leaderExited: Step { self == .running ? .linger : .nothing }
+    /// The shell has ended; it may be killed while it waits at its gate, too.
+    var leaderExited: Step {
+        switch self {
+        case .held, .running: .linger
+        case .idle, .lingering, .ending, .killed, .over: .nothing
+        }
+    }
 
     /// What follows from what has ended so far.
     ///

@@ -36,12 +36,17 @@ extension Daemon {
     /// - Returns: how many connections were closed.
     package func revoke(_ node: NodeID) async throws(ControlError) -> Int {
         let atMs = surroundings.wall.millisecondsSinceEpoch
-        try await change(node) { $0.revokedAtMs = atMs }
-        let live = connections(of: node)
-        for connection in live {
-            connection.post(.revoked(atMs: atMs, reason: Self.revocationReason(atMs: atMs)))
+        var live: [PeerConnection] = []
+        // Within its turn: a new pairing of the same key comes before all of this or after it.
+        try await change(node) {
+            $0.revokedAtMs = atMs
+        } then: {
+            live = connections(of: node)
+            for connection in live {
+                connection.post(.revoked(atMs: atMs, reason: Self.revocationReason(atMs: atMs)))
+            }
+            await sessions.revoke(node)
         }
-        await sessions.revoke(node)
         note(.warning, "device_revoked", "a device was revoked", fields: ["node": .text("\(node)")])
         return live.count
     }
@@ -55,7 +60,9 @@ extension Daemon {
         return closed
     }
 
-    private func change(_ node: NodeID, _ change: (inout Device) -> Void) async throws(ControlError) {
+    private func change(
+        _ node: NodeID, _ change: (inout Device) -> Void, then: () async -> Void = {}
+    ) async throws(ControlError) {
         try await deviceChanges.pass { () async throws(ControlError) in
             guard var device = devices[node], device.revokedAtMs == nil else {
                 throw ControlError(
@@ -69,6 +76,7 @@ extension Daemon {
             }
             devices.apply(device)
             for connection in connections(of: node) { connection.post(.device(device)) }
+            await then()
         }
     }
 
@@ -86,6 +94,7 @@ extension Daemon {
                 return false
             }
             devices.apply(device, dropping: former)
+            await sessions.readmit(device.node)
             for connection in connections(of: device.node) { connection.post(.device(device)) }
             return true
         }

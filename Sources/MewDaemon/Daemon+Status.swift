@@ -11,9 +11,9 @@ extension Daemon {
     ///   - addresses: where it can be dialled, as `IP:PORT`.
     ///   - relays: what devices are told, home first.
     ///   - homeRelays: how each of its relays is.
-    ///   - losses: what its database lost.
+    ///   - damage: what its database lost.
     package func status(
-        addresses: [String], relays: [String], homeRelays: [HomeRelay] = [], losses: [ControlLoss] = []
+        addresses: [String], relays: [String], homeRelays: [HomeRelay] = [], damage: StoreDamage = StoreDamage()
     ) async -> ControlStatus {
         let tally = await sessions.tally()
         let saving = await surroundings.devices.saving()
@@ -28,7 +28,7 @@ extension Daemon {
             runningSessions: tally.running, sessionsNeedingYou: tally.needingYou,
             pairedDevices: devices.devices.count { $0.revokedAtMs == nil },
             windowSecondsLeft: windowRemaining?.components.seconds, isSaving: saving.isSaving,
-            notSavingReason: saving.reason, losses: losses)
+            notSavingReason: saving.reason, losses: damage.losses, sessionsGone: damage.sessionsGone)
     }
 
     private func link(of connection: PeerConnection) async -> ControlLink {

@@ -7,6 +7,8 @@ package import MewWire
 /// Keeps the signed record of this node at its relays: relay URLs only, because addresses would tell everybody who knows the
 /// node ID where the machine is (DESIGN §7).
 ///
+/// Each time it is signed anew: to a relay the same bytes again are what anybody can send, and lengthen no record's life.
+///
 /// Pinned to the loop it is given; `stop` ends what is under way.
 package actor RecordPublisher {
     package nonisolated let unownedExecutor: UnownedSerialExecutor
@@ -18,7 +20,6 @@ package actor RecordPublisher {
 
     private var plan: PublicationPlan
     private var relays: [RelayURL]?
-    private var record: SignedRecord?
     private var timer: LoopTimer?
     private var tasks: [UInt64: Task<Void, Never>] = [:]
     private var lastTask: UInt64 = 0
@@ -49,14 +50,6 @@ package actor RecordPublisher {
     package func publish(_ relays: [RelayURL]) {
         guard relays != self.relays, !isStopped else { return }
         self.relays = relays
-        start { await self.sign(relays) }
-    }
-
-    private func sign(_ relays: [RelayURL]) async {
-        let timestamp = await nextTimestamp()
-        // Something newer may have come meanwhile, with a timestamp of its own.
-        guard relays == self.relays, !isStopped else { return }
-        record = SignedRecord(AddressRecord(relays: relays), timestamp: timestamp, secret: secret)
         plan.changed(now: loop.now)
         work()
     }
@@ -77,9 +70,19 @@ package actor RecordPublisher {
     // MARK: - Work
 
     private func work() {
-        guard !isStopped, let record else { return }
-        for url in plan.take(now: loop.now) { start { await self.publish(record, at: url) } }
+        guard !isStopped else { return }
+        let due = plan.take(now: loop.now)
+        if !due.isEmpty { start { await self.publish(at: due) } }
         rearm()
+    }
+
+    /// One record for all of them: who asks several relays hears the same.
+    private func publish(at places: [RelayURL]) async {
+        let timestamp = await nextTimestamp()
+        // A change that came meanwhile is in it; those places are due again all the same, for a later timestamp.
+        guard !isStopped, let relays else { return }
+        let record = SignedRecord(AddressRecord(relays: relays), timestamp: timestamp, secret: secret)
+        for url in places { start { await self.publish(record, at: url) } }
     }
 
     private func publish(_ record: SignedRecord, at url: RelayURL) async {

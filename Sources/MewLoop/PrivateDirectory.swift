@@ -1,5 +1,6 @@
 internal import Glibc
 package import MewBase
+internal import Synchronization
 
 /// A directory of small files that nobody but its owner may read: keys, registries, locks.
 ///
@@ -151,19 +152,27 @@ package struct PrivateDirectory: Sendable {
     }
 }
 
-/// A lock on a file, held as long as this object lives, or until the end of the process, however it ends. The file stays:
-/// removing it would let a second process lock a new file of the same name.
+/// A lock on a file, held until it is released, as long as this object lives, or until the end of the process, however it ends.
+/// The file stays: removing it would let a second process lock a new file of the same name.
 package final class FileLock: Sendable {
-    private let descriptor: Int32
+    /// Nil once it is released.
+    private let descriptor: Mutex<Int32?>
 
     init(owning descriptor: Int32) {
-        self.descriptor = descriptor
+        self.descriptor = Mutex(descriptor)
     }
 
-    deinit {
-        // Closing alone is not enough: a child process between its fork and its exec still has the same open file.
-        flock(descriptor, LOCK_UN)
-        close(descriptor)
+    deinit { release() }
+
+    /// Idempotent. Whoever waits for another to be done releases: when the last reference goes is nothing to rely on.
+    package func release() {
+        descriptor.withLock { descriptor in
+            guard let held = descriptor else { return }
+            // Closing alone is not enough: a child process between its fork and its exec still has the same open file.
+            flock(held, LOCK_UN)
+            close(held)
+            descriptor = nil
+        }
     }
 }
 

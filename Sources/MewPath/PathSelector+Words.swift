@@ -21,7 +21,8 @@ extension PathSelector {
     private static let noAddress = WhyNotDirect(
         .noAddress, text: "no address of the peer is known, only relays",
         help:
-            "Bring both into one network, or let a UDP port of its daemon through its router; it tells its addresses by itself."
+            "Bring both into one network, or let the UDP port of its daemon through its router and give the address it has to the "
+            + "outside with --addr PUBLIC-IP:PORT."
     )
 
     private var noSuchFamily: WhyNotDirect {
@@ -59,7 +60,8 @@ extension PathSelector {
             return WhyNotDirect(
                 .noAnswer, text: "no answer at \(list); \(again)",
                 help:
-                    "Let UDP port \(ports) through the firewall or router in front of the peer, or bring both into one network."
+                    "Let UDP port \(ports) through the firewall or router in front of the peer, and if it has another address to the "
+                    + "outside, give that here with --addr PUBLIC-IP:PORT; or bring both into one network."
             )
         }
     }

@@ -60,18 +60,30 @@ extension ConnectionCore {
         stream.hasWaitingWriter = count < bytes.count
         if count > 0 {
             stream.send.append(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+            streams.unsentBytes += count
             streams.enqueue(stream)
         }
+        if stream.hasWaitingWriter, role == .server { streams.crowd(stream) }
         return count
     }
 
     /// How much `write` takes now.
     package func room(in stream: StreamCore) -> Int {
-        max(
+        let unsent = stream.send.unsentBytes
+        return max(
             0,
             min(
-                configuration.unsentBytesPerStream - stream.send.unsentBytes,
-                configuration.retainedBytesPerStream - stream.send.retainedBytes))
+                configuration.unsentBytesPerStream - unsent,
+                configuration.retainedBytesPerStream - stream.send.retainedBytes,
+                max(configuration.unsentBytesAssured - unsent, roomForAllStreams)))
+    }
+
+    /// How much is left for all streams together; whoever dials has few connections, and no such bound.
+    private var roomForAllStreams: Int {
+        switch role {
+        case .client: .max
+        case .server: configuration.unsentBytesPerAcceptedConnection - streams.unsentBytes
+        }
     }
 
     /// Ends our direction behind what was written. Harmless when it is over already.
@@ -182,8 +194,10 @@ extension ConnectionCore {
         counters.lostStreamPackets += UInt64(ngtcp2_conn_get_stream_loss_count(connection, id))
         stream.isClosed = true
         flight.settledStreamBytes(Int(stream.send.sent - stream.send.acknowledged), now: now)
+        streams.unsentBytes -= stream.send.unsentBytes
         stream.send.discard()
         streams.remove(stream)
+        wakeCrowdedWriters()
         if stream.receiving == .open { stream.receiving = .ended }
         peerStopped(stream)
         signalReadable(stream)
@@ -210,10 +224,22 @@ extension ConnectionCore {
         events.append(.readable(stream))
     }
 
-    /// Half the room must be free, so that a writer is not woken for every packet.
+    /// Half the room must be free, so that a writer is not woken for every packet: half of what is assured when others have
+    /// taken the rest.
     func wakeWriterIfRoom(_ stream: StreamCore) {
-        guard stream.hasWaitingWriter, room(in: stream) * 2 >= configuration.unsentBytesPerStream else { return }
-        wakeWriter(stream)
+        guard stream.hasWaitingWriter else { return }
+        let room = room(in: stream)
+        let isAssured = room > 0 && stream.send.unsentBytes * 2 <= configuration.unsentBytesAssured
+        if isAssured || room * 2 >= configuration.unsentBytesPerStream { wakeWriter(stream) }
+    }
+
+    /// Others have sent or are gone: those that wait for the total are looked at, in the order in which they came.
+    func wakeCrowdedWriters() {
+        guard streams.isCrowded, roomForAllStreams >= configuration.unsentBytesPerStream / 2 else { return }
+        for stream in streams.takeCrowded() {
+            wakeWriterIfRoom(stream)
+            if stream.hasWaitingWriter { streams.crowd(stream) }
+        }
     }
 
     private func wakeWriter(_ stream: StreamCore) {

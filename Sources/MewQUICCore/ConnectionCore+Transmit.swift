@@ -136,9 +136,11 @@ extension ConnectionCore {
     /// The library took `count` bytes; with the last ones it also took the end mark.
     private func sent(_ count: Int, of stream: StreamCore) {
         stream.send.advance(count)
+        streams.unsentBytes -= count
         flight.sentStreamBytes(count, now: now)
         if stream.wantsFinish, stream.send.unsentBytes == 0 { stream.sending = .finished }
         wakeWriterIfRoom(stream)
+        wakeCrowdedWriters()
     }
 
     /// Puts waiting datagrams into the packet, before any stream. Nil when the packet is not finished by that.

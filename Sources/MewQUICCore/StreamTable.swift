@@ -11,6 +11,11 @@ final class StreamTable {
     /// How many wait: kept beside the queue, asked for every packet.
     private var waiting = 0
 
+    /// Bytes of all streams that were never sent.
+    var unsentBytes = 0
+    /// Streams whose writers may wait because others have used up what all may hold together; a stream stands here once.
+    private var crowded: [StreamCore] = []
+
     /// Streams that the peer opened and that have ended; credited to the peer once it is authorized.
     var uncreditedBidirectional: UInt64 = 0
     var uncreditedUnidirectional: UInt64 = 0
@@ -26,6 +31,19 @@ final class StreamTable {
     func remove(_ stream: StreamCore) {
         byID[stream.id] = nil
         if stream.isBlocked { blocked.removeAll { $0 === stream } }
+        crowded.removeAll { $0 === stream }
+    }
+
+    var isCrowded: Bool { !crowded.isEmpty }
+
+    func crowd(_ stream: StreamCore) {
+        guard !crowded.contains(where: { $0 === stream }) else { return }
+        crowded.append(stream)
+    }
+
+    func takeCrowded() -> [StreamCore] {
+        defer { crowded.removeAll(keepingCapacity: true) }
+        return crowded
     }
 
     /// The peer's window for the stream is used up.

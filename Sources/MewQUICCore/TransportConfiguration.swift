@@ -31,8 +31,9 @@ package struct TransportConfiguration: Sendable {
     package var connectionWindow: UInt64 = 1 << 20
     package var maxConnectionWindow: UInt64 = 16 << 20
 
-    /// The same of a connection that was accepted: a listener has many, and promises 32 MiB for each in all. With the allowance
-    /// of a daemon's connection (12 MiB) and what is sent and not acknowledged this stays below.
+    /// The same of a connection that was accepted: a listener has many, and promises 32 MB for each in all. With the allowance
+    /// of a daemon's connection (12 MiB) and what is unsent of 64 channels (3.75 MiB, below) this is 23.75 MiB, and the rest is
+    /// for what is sent and not acknowledged and for the ends of slabs.
     package var maxAcceptedWindow: UInt64 = 8 << 20
 
     /// What a peer that is not yet authorized may send in all (DESIGN §5).
@@ -48,6 +49,14 @@ package struct TransportConfiguration: Sendable {
     /// Bytes one stream holds that were never sent: a writer waits beyond it. Four slabs keep the packet writer busy while
     /// the writing task is resumed.
     package var unsentBytesPerStream = 256 << 10
+
+    /// The same of all streams of a connection that was accepted: eight streams with as much as one may hold. A total and no
+    /// smaller bound for each, because one stream alone is then as fast as ever. A writer beyond it waits until others have sent.
+    package var unsentBytesPerAcceptedConnection = 2 << 20
+
+    /// What every stream may hold although the total is used up: streams whose peer does not read them must not keep the others
+    /// from sending. 32 KiB fill twenty packets; 64 channels, eight of them full, hold 3.75 MiB in all.
+    package var unsentBytesAssured = 32 << 10
 
     /// Bytes one stream holds until they are acknowledged, sent or not. The peer's window and the congestion window bound
     /// it first; this is for a peer that advertises an absurd window.

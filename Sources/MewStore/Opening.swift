@@ -66,7 +66,9 @@ struct Opening {
         guard wasOpen != nil else {
             try database.transaction { () throws(SQLiteError) in
                 try Self.noteOpen(database)
-                try database.run("DELETE FROM settings WHERE name=?", [.text(SettingName.losses.text)])
+                for name in [SettingName.losses, .sessionsGone] {
+                    try database.run("DELETE FROM settings WHERE name=?", [.text(name.text)])
+                }
             }
             return false
         }

@@ -62,7 +62,9 @@ struct Repair {
             report.keptRows = try copyTables(Salvage(from: source, into: target))
             let count = LossCount(source: source, target: target)
             (report.losses, report.nameless) = (try count.losses(), try count.nameless())
+            try noteUnclean(in: target)
             try note(report.losses, in: target)
+            try note(sessionsGone: report.nameless, in: target)
         }
         return report
     }
@@ -78,20 +80,34 @@ struct Repair {
         return salvage.keptRows
     }
 
-    /// What the next start must find: every session suspect, the losses, and no trace of a clean end, which would end them.
-    private func note(_ losses: [SessionLoss], in target: Database) throws(SQLiteError) {
+    /// What the next start must find: every session suspect, and no trace of a clean end, which would end what is told of losses.
+    private func noteUnclean(in target: Database) throws(SQLiteError) {
         try target.run("UPDATE sessions SET suspect=1")
         // Numbers are used again.
         try target.run("UPDATE receipts SET session=NULL WHERE session NOT IN (SELECT number FROM sessions)")
         try Opening.noteOpen(target)
+    }
+
+    /// Beside what an earlier repair lost: it is told until a start after a clean end, which has not come.
+    private func note(_ losses: [SessionLoss], in target: Database) throws(SQLiteError) {
         guard !losses.isEmpty else { return }
-        let former = try target.first("SELECT value FROM settings WHERE name=?", [.text(SettingName.losses.text)]) {
-            $0.text(0)
-        }
-        let all = [SessionLoss](stored: former) + losses
+        let all = [SessionLoss](stored: try setting(.losses, in: target)) + losses
+        try set(.losses, Array(all.suffix(Self.keptLosses)).stored, in: target)
+    }
+
+    private func note(sessionsGone count: Int, in target: Database) throws(SQLiteError) {
+        guard count > 0 else { return }
+        let former = try setting(.sessionsGone, in: target).flatMap { Int($0) } ?? 0
+        try set(.sessionsGone, String(former + count), in: target)
+    }
+
+    private func setting(_ name: SettingName, in target: Database) throws(SQLiteError) -> String? {
+        try target.first("SELECT value FROM settings WHERE name=?", [.text(name.text)]) { $0.text(0) }
+    }
+
+    private func set(_ name: SettingName, _ value: String, in target: Database) throws(SQLiteError) {
         try target.run(
-            "INSERT OR REPLACE INTO settings(name, value) VALUES(?,?)",
-            [.text(SettingName.losses.text), .text(Array(all.suffix(Self.keptLosses)).stored)])
+            "INSERT OR REPLACE INTO settings(name, value) VALUES(?,?)", [.text(name.text), .text(value)])
     }
 
     // MARK: - Files

@@ -10,7 +10,8 @@ package import MewWire
 /// written are gathered into the next, so that many sessions share the price of a sync; none waits for company.
 ///
 /// When the disk is full or fails, commits are refused with `notSaved` and the store tries once a second whether it can write
-/// again. It never keeps in memory what it could not write.
+/// again. It never keeps in memory what it could not write. When a page of the file is found damaged, nothing more is taken into
+/// it: the next start repairs it.
 package actor SQLiteStore: SessionStore {
     package nonisolated let unownedExecutor: UnownedSerialExecutor
 
@@ -23,10 +24,28 @@ package actor SQLiteStore: SessionStore {
 
     /// Commits for the end of this turn, in the order in which they came.
     private var waiting: [WaitingCommit] = []
-    /// What commits are refused with until the disk takes writes again; nil while it does.
-    private var refusal: StoreError?
+    private var health = Health.saving
+    /// A damaged page was seen, by a read perhaps: no clean end is noted, so that the next start checks and repairs the file.
+    private var owesCheck = false
     private var observers: [UInt64: CheckedContinuation<Void, Never>] = [:]
     private var observerNumber: UInt64 = 0
+
+    ///     saving ◀──the disk takes writes──▶ failing ──a damaged page──▶ damaged
+    ///        └──────────────a damaged page────────────────────────────────▲
+    private enum Health {
+        case saving
+        /// What commits are refused with until the disk takes writes again.
+        case failing(StoreError)
+        /// What commits are refused with until the next start.
+        case damaged(StoreError)
+
+        var refusal: StoreError? {
+            switch self {
+            case .saving: nil
+            case .failing(let refusal), .damaged(let refusal): refusal
+            }
+        }
+    }
 
     struct Connection {
         let database: Database
@@ -95,13 +114,14 @@ package actor SQLiteStore: SessionStore {
         flush()
         guard let connection else { return }
         self.connection = nil
+        defer { wakeObservers() }
+        guard !owesCheck else { return }
         do throws(SQLiteError) {
             try connection.transaction { () throws(SQLiteError) in try Opening.noteCleanEnd(connection.database) }
         } catch {
             // The next start will then check the file, which is all that the note would have saved.
             diagnostics.record(Diagnostic(.warning, "store", "close_failed", error.description))
         }
-        wakeObservers()
     }
 
     // MARK: - Commits
@@ -119,7 +139,7 @@ package actor SQLiteStore: SessionStore {
     /// Removes what is kept for a limited time only. Call it now and then; skipping it costs disk space and nothing else.
     package func prune(now: WallTime) throws(StoreError) {
         flush()
-        guard let connection, refusal == nil else { return }
+        guard let connection, health.refusal == nil else { return }
         do throws(SQLiteError) {
             try connection.transaction { () throws(SQLiteError) in
                 do throws(StoreWriteError) { try connection.writer.trimReceipts(now: now) } catch {
@@ -127,6 +147,7 @@ package actor SQLiteStore: SessionStore {
                 }
             }
         } catch {
+            if error.isDamage { stopSaving(.damaged(Self.refusal(after: error)), because: error) }
             throw storeError(error)
         }
     }
@@ -139,27 +160,59 @@ package actor SQLiteStore: SessionStore {
         for (commit, result) in zip(group, results) { commit.done.resume(returning: result) }
     }
 
-    /// One result per commit. They stand or fall together with the disk, and each alone with its own contradictions.
+    /// One result per commit. They stand or fall together with the disk, and each alone with its own contradictions and with the
+    /// damaged pages that it needs.
     private func write(_ group: [[StoreWrite]]) -> [Result<Void, StoreError>] {
         guard let connection else { return group.map { _ in .failure(.closed) } }
-        if let refusal { return group.map { _ in .failure(refusal) } }
-        var results: [Result<Void, StoreError>] = []
+        if let refusal = health.refusal { return group.map { _ in .failure(refusal) } }
         do throws(SQLiteError) {
-            try place?.check()
-            try connection.transaction { () throws(SQLiteError) in
-                for writes in group { results.append(try apply(writes, on: connection)) }
-            }
-            return results
+            return try transact(group, on: connection)
+        } catch  where error.isDamage {
+            return writeApart(group, on: connection, because: error)
         } catch {
             let failure = settle(error, on: connection)
             switch failure {
-            case .notSaved, .inDoubt: stopSaving(failure, because: error)
-            // Nothing more is taken into a damaged file.
-            case .damaged: stopSaving(.notSaved(reason: error.message), because: error)
-            case .newerSchema, .locked, .readOnly, .contradiction, .closed: break
+            case .notSaved, .inDoubt: stopSaving(.failing(failure), because: error)
+            case .damaged, .newerSchema, .locked, .readOnly, .contradiction, .closed: break
             }
             return group.map { _ in .failure(failure) }
         }
+    }
+
+    private func transact(
+        _ group: [[StoreWrite]], on connection: Connection
+    ) throws(SQLiteError) -> [Result<Void, StoreError>] {
+        try place?.check()
+        var results: [Result<Void, StoreError>] = []
+        try connection.transaction { () throws(SQLiteError) in
+            for writes in group { results.append(try apply(writes, on: connection)) }
+        }
+        return results
+    }
+
+    /// Each commit alone: who needs the damaged page gets `damaged`, the others are innocent. They are the last; from then on all
+    /// are refused, but as not saved, which ends nobody's work.
+    private func writeApart(
+        _ group: [[StoreWrite]], on connection: Connection, because damage: SQLiteError
+    ) -> [Result<Void, StoreError>] {
+        var refusal = Self.refusal(after: damage)
+        var diskFailed = false
+        let results = group.map { writes -> Result<Void, StoreError> in
+            guard !diskFailed else { return .failure(refusal) }
+            do throws(SQLiteError) {
+                return try transact([writes], on: connection)[0]
+            } catch {
+                let failure = settle(error, on: connection)
+                if !error.isDamage { (refusal, diskFailed) = (failure, true) }
+                return .failure(failure)
+            }
+        }
+        stopSaving(.damaged(refusal), because: damage)
+        return results
+    }
+
+    private static func refusal(after damage: SQLiteError) -> StoreError {
+        .notSaved(reason: "the database is damaged (\(damage.message)); the next start of the daemon repairs it")
     }
 
     /// What a failed transaction is answered with. Where a crash might bring it back, another one is tried at once: it stands in
@@ -198,10 +251,14 @@ package actor SQLiteStore: SessionStore {
     package func saving() -> SavingState { state }
 
     private var state: SavingState {
-        switch refusal {
+        switch health.refusal {
         case .notSaved(let reason), .inDoubt(let reason): SavingState(isSaving: false, reason: reason)
         case .newerSchema, .locked, .readOnly, .damaged, .contradiction, .closed, nil: .saving
         }
+    }
+
+    package func doubt() -> StoreError? {
+        if case .inDoubt = health.refusal { health.refusal } else { nil }
     }
 
     package func savingChanged(from known: SavingState) async -> SavingState {
@@ -221,11 +278,15 @@ package actor SQLiteStore: SessionStore {
         return state
     }
 
-    private func stopSaving(_ refusal: StoreError, because error: SQLiteError) {
-        self.refusal = refusal
+    private func stopSaving(_ health: Health, because error: SQLiteError) {
+        self.health = health
         diagnostics.record(Diagnostic(.error, "store", "not_saving", error.description))
         wakeObservers()
-        armProbe()
+        switch health {
+        case .failing: armProbe()
+        case .damaged: owesCheck = true
+        case .saving: break
+        }
     }
 
     private func armProbe() {
@@ -235,13 +296,17 @@ package actor SQLiteStore: SessionStore {
     }
 
     private func probe() {
-        guard let connection, refusal != nil else { return }
+        guard let connection, case .failing(let refusal) = health else { return }
         do throws(SQLiteError) {
             try place?.check()
             try Opening.tryToWrite(connection.database)
-            refusal = nil
+            health = .saving
             diagnostics.record(Diagnostic(.info, "store", "saving_again", "the disk takes writes again"))
             wakeObservers()
+        } catch  where error.isDamage {
+            // What was in doubt stays so.
+            if case .inDoubt = refusal { return stopSaving(.damaged(refusal), because: error) }
+            stopSaving(.damaged(Self.refusal(after: error)), because: error)
         } catch {
             armProbe()
         }
@@ -260,7 +325,12 @@ package actor SQLiteStore: SessionStore {
         _ question: (StoreReader) throws(SQLiteError) -> Answer
     ) throws(StoreError) -> Answer {
         guard let connection else { throw .closed }
-        do throws(SQLiteError) { return try question(connection.reader) } catch { throw storeError(error) }
+        do throws(SQLiteError) {
+            return try question(connection.reader)
+        } catch {
+            if error.isDamage { owesCheck = true }
+            throw storeError(error)
+        }
     }
 
     /// An unclean end is not noted in the sessions' rows yet.

@@ -166,6 +166,23 @@ struct ShellAgentTests {
         #expect(!bench.exists("made"))
     }
 
+    @Test(
+        "a command that cannot be asked about fails the turn with its reason, and is not told as cancelled",
+        arguments: [
+            (AgentHostError.tooLarge(bytes: 600_000), "too large to be shown to people (600000 bytes"),
+            (.tooManyRequests, "too many questions are open"),
+        ])
+    func cannotBeAsked(_ refusal: AgentHostError, _ words: String) async {
+        host.state.withLock { $0.verdict = .failure(refusal) }
+        guard case .failed(let sentence) = await agent().run(turn("touch made"), host: host) else {
+            Issue.record("the turn did not fail")
+            return
+        }
+        #expect(sentence.contains(words))
+        #expect(host.toolState?.phase.error == sentence)
+        #expect(!bench.exists("made"))
+    }
+
     @Test("a session that takes nothing more ends the command")
     func gone() async {
         host.state.withLock { state in
@@ -186,8 +203,9 @@ struct ShellAgentTests {
         let other = RecordingHost()
         let process = AgentProcess(number: 1, startTicks: 1, bootID: "")
         other.state.withLock { $0.willStart = .failure(.processRunning(process)) }
-        #expect(await agent().run(turn("touch made"), host: other) == .completed)
-        #expect(other.toolState?.phase.error == "another command of this session still runs")
+        let sentence = "Not run: another command of this session still runs and does not end."
+        #expect(await agent().run(turn("touch made"), host: other) == .failed(sentence))
+        #expect(other.toolState?.phase.error == sentence)
         #expect(!bench.exists("made"))
     }
 

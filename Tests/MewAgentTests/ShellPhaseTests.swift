@@ -54,7 +54,7 @@ struct ShellPhaseTests {
         idle, 2 s: –
         held, release: open
         held, terminate: giveUpGate
-        held, the shell ends: –
+        held, the shell ends: linger
         held, nothing has ended: –
         held, the output has ended: –
         held, the shell has ended: –

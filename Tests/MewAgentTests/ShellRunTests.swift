@@ -59,6 +59,25 @@ struct ShellRunTests {
         #expect(try await commands.run("cat ran").exit == .status(1))
     }
 
+    @Test("a shell that dies at its gate ends the run, however late the gate is opened or given up")
+    func diesAtGate() async throws {
+        for isReleased in [true, false] {
+            let run = commands.newRun(Patience(grace: .seconds(1_000)))
+            let process = try await commands.start(run, "echo ran > ran")
+            ProcessSession(leader: process).signal(9)
+            if isReleased {
+                #expect(await commands.end(of: run).exit == .signal(9))
+                await run.release()
+                #expect(await run.phase == .over)
+            } else {
+                while process.exists { await Task.yield() }
+                await run.terminate()
+                #expect(await commands.end(of: run).exit == .signal(9))
+            }
+            #expect(!commands.exists("ran"))
+        }
+    }
+
     @Test("when we die, the gate's pipe ends, and the command dies with all its group")
     func ourDeath() async throws {
         let output = try Pipe()

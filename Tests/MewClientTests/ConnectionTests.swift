@@ -125,6 +125,45 @@ struct ConnectionTests {
         }
     }
 
+    @Test("a daemon that ends the control channel is lost, and dialled again", arguments: [false, true])
+    func controlEnded(closes: Bool) async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            await link.control.channel.finish()
+            await stage.clock.sleeper(for: .seconds(2))
+            if closes {
+                await link.link.close(code: .shuttingDown, reason: "back in 5 s")
+            } else {
+                stage.clock.advance(by: .seconds(2))
+            }
+            let phase = try await feed.phase()
+            if closes {
+                #expect(phase == .waiting(.seconds(5), .restarting(.seconds(5))))
+            } else {
+                #expect(phase == .waiting(.seconds(1), .lost("it ended the conversation")))
+            }
+        }
+    }
+
+    @Test("a device that was told that it is revoked parks, whoever closes the link")
+    func revokedOnControl() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let link = try await stage.accept()
+            try await link.welcome()
+            try await feed.ready()
+            let revoked = DaemonMessage.Revoked(at: WallTime(milliseconds: 77), reason: "lost phone")
+            try await link.control.send(.revoked(revoked))
+            await link.control.channel.finish()
+            await stage.clock.sleeper(for: .seconds(2))
+            stage.clock.advance(by: .seconds(2))
+            #expect(try await feed.phase() == .parked(.revoked(at: revoked.at, reason: "lost phone")))
+        }
+    }
+
     @Test("not admitted is whom a relay refused when nothing else led there, whatever failed beside it")
     func refusedByRelays() {
         func attempt(_ number: Int, _ failure: DialError.RelayFailure?) -> DialError.Attempt {

@@ -231,4 +231,22 @@ struct DeliveryTests {
             #expect(await stage.supervisor.view.attached[id]?.requests.first?.answering == .open)
         }
     }
+
+    @Test("what an operation has passed while it was being kept is not told any more")
+    func toldInOrder() async throws {
+        let stage = Stage()
+        try await stage.run { feed in
+            let (link, channel) = try await stage.attached(feed, id, epoch: epoch)
+            let operation = try await stage.supervisor.prompt("hi", in: id)
+            _ = try await channel.receive()
+            await stage.store.hold()
+            try await channel.receipt(operation, .stored)
+            while await stage.supervisor.view.operations[operation]?.state != .stored { await Task.yield() }
+            try await link.control.receipt(operation, .done, result: .completed)
+            while await stage.supervisor.view.operations[operation] != nil { await Task.yield() }
+            await stage.store.release()
+            let next = try await feed.operation { $0.id == operation && $0.state != .sending }
+            #expect(next.state == .settled(.completed))
+        }
+    }
 }

@@ -197,4 +197,25 @@ struct OperationTests {
         absent, sent again, settled absence: –
         absent, sent again, receipt refused: –
         """
+
+    @Test("a program that knows less does not take back what another one kept: every state after every other")
+    func recordsDoNotGoBack() throws {
+        let states: [MewClient.Operation.State] = [.sending, .unknown, .stored, .delivered(nil)]
+        for (first, kept) in states.enumerated() {
+            for (second, told) in states.enumerated() {
+                var records = ClientRecords()
+                let begun = records.begin(
+                    .prompt, at: SeededNode.one, session: nil, wall: WallTime(milliseconds: 1),
+                    entropy: ConstantEntropy(value: 0))
+                var operation = try #require(begun)
+                operation.state = kept
+                records.record(operation)
+                operation.state = told
+                records.record(operation)
+                // What is being sent and what is unknown take turns.
+                let goesBack = second < first && first > 1
+                #expect(records.operations.map(\.state) == [goesBack ? kept : told], "\(kept), then \(told)")
+            }
+        }
+    }
 }

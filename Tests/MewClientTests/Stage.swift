@@ -111,6 +111,12 @@ struct Stage: Sendable {
 extension DaemonSupervisor {
     /// As after a loss that this side has not heard of yet.
     func detachChannel(of session: SessionID) { channels[session] = nil }
+
+    /// Nothing is shown, and no channel is kept.
+    func expectNothingAttached() {
+        #expect(view.attached.isEmpty)
+        #expect(channels.isEmpty)
+    }
 }
 
 extension Feed<ClientEvent> {

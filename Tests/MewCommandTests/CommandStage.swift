@@ -14,12 +14,17 @@ final class CommandStage: Sendable {
     let home = ScratchDirectory()
     private let protocols: [ApplicationProtocol]
     private let terminal: Terminal
+    private let dialer: (@Sendable (DialerOptions) -> any Dialer)?
 
-    /// - Parameter terminal: what the three standard streams are; nothing of the kind, unless a test says so.
+    /// - Parameters:
+    ///   - terminal: what the three standard streams are; nothing of the kind, unless a test says so.
+    ///   - dialer: in place of one that reaches `daemon`.
     init(
         protocols: [ApplicationProtocol] = [.native, .stock],
-        terminal: Terminal = Terminal(canAsk: false, isScreen: false, columns: 80, rows: 24)
+        terminal: Terminal = Terminal(canAsk: false, isScreen: false, columns: 80, rows: 24),
+        dialer: (@Sendable (DialerOptions) -> any Dialer)? = nil
     ) {
+        self.dialer = dialer
         self.protocols = protocols
         self.terminal = terminal
         daemon = network.endpoint(SecretKey.generate(entropy: SystemEntropy()).node, protocols: protocols)
@@ -40,9 +45,9 @@ final class CommandStage: Sendable {
 
     func run(_ words: [String]) async throws -> Result {
         let (out, err) = (LineCollector(), LineCollector())
-        let network = network
+        let (network, dialer) = (network, dialer)
         let runtime = try await Runtime(loop: try EventLoop(name: "mew"), signals: nil) { options, _ in
-            network.endpoint(options.key.node)
+            dialer?(options) ?? network.endpoint(options.key.node)
         }
         var program = CommandLineProgram(
             commands: CommandList.all, environment: ["MEW_HOME": home.path], directory: "/", runtime: runtime)

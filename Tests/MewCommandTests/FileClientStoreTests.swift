@@ -47,6 +47,20 @@ struct FileClientStoreTests {
         #expect(Set(kept) == Set(made.joined()) && kept.count == 40)
     }
 
+    @Test(
+        "a directory in the place of a file is told as one, and not as a full disk",
+        arguments: ["client.json", "client.lock"])
+    func directories(name: String) async throws {
+        let loop = try BlockingLoop(name: "store")
+        defer { loop.stop() }
+        let store = try store(loop)
+        let path = home.directory(name)
+        await #expect(throws: ClientStoreError.notAFile(path: path)) { try await store.rehearse() }
+        let failure = CommandFailure(ClientStoreError.notAFile(path: path), doing: "read the list of daemons")
+        #expect(failure.message == "could not read the list of daemons: \(path) is a directory, and has to be a file")
+        #expect(failure.hint == "Move it away.")
+    }
+
     @Test("a change that throws keeps nothing")
     func throwing() async throws {
         let loop = try BlockingLoop(name: "store")

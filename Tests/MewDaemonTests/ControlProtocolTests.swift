@@ -62,7 +62,8 @@ struct ControlProtocolTests {
                             session: "sess_1", title: "Fix it", isReadable: true, messages: 1, events: 2, requests: 3),
                         ControlLoss(
                             session: "sess_2", title: nil, isReadable: false, messages: 0, events: 0, requests: 0),
-                    ])),
+                    ],
+                    sessionsGone: 4)),
         ]
 
     @Test("every request reads back as it was written", arguments: requests)

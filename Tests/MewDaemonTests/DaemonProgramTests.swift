@@ -93,6 +93,13 @@ struct DaemonProgramTests {
         #expect(try await withDaemon { $0.readiness.node } == first)
     }
 
+    @Test("when it has ended its directory is free, whoever still holds the program")
+    func directoryIsFree() async throws {
+        let first = try await withDaemon { $0 }
+        let port = try await withDaemon { $0.readiness.addresses.first?.port }
+        withExtendedLifetime(first) { #expect(port != nil) }
+    }
+
     @Test("without --bind the port of the first start is kept; when it is taken another one is, with a warning")
     func keptPort() async throws {
         let first = try await withDaemon(configuration(bind: [])) { $0.readiness.addresses.map(\.port) }

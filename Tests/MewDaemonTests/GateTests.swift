@@ -10,6 +10,7 @@ struct GateTests {
         let gate = Gate()
         async let first = gate.passed()
         async let second = gate.passed()
+        await gate.isReached(by: 2)
         gate.open()
         #expect(await (first, second) == (true, true))
         #expect(await gate.passed())
@@ -19,6 +20,7 @@ struct GateTests {
     func closes() async {
         let closed = Gate()
         async let waiting = closed.passed()
+        await closed.isReached(by: 1)
         closed.close()
         closed.open()
         #expect(await waiting == false)
@@ -33,6 +35,7 @@ struct GateTests {
     func cancelled() async {
         let gate = Gate()
         let task = Task { await gate.passed() }
+        await gate.isReached(by: 1)
         task.cancel()
         #expect(await task.value == false)
     }
@@ -64,6 +67,7 @@ struct GateTests {
             for (input, opens) in [("open", true), ("close", false)] {
                 let gate = make()
                 async let waiting = gate.passed()
+                if name == "waiting" { await gate.isReached(by: 1) }
                 opens ? gate.open() : gate.close()
                 let (first, later) = (await waiting, await gate.passed())
                 lines.append("\(name), \(input): \(first ? "pass" : "stay") → \(later ? "pass" : "stay")")
@@ -106,7 +110,17 @@ struct GateTests {
         let loop = try EventLoop(name: "limit")
         defer { loop.stop() }
         let gate = Gate()
-        await withTimeLimit(.milliseconds(1), on: loop) { _ = await gate.passed() }
-        gate.close()
+        let limited = await withTimeLimit(.milliseconds(1), on: loop) { await gate.passed() }
+        #expect(limited.isLate && !limited.value)
+        #expect(gate.waiterCount == 0)
+        let quick = await withTimeLimit(.seconds(60), on: loop) { true }
+        #expect(!quick.isLate && quick.value)
+    }
+}
+
+extension Gate {
+    /// Returns when so many wait.
+    fileprivate func isReached(by count: Int) async {
+        while waiterCount < count { await Task.yield() }
     }
 }

@@ -34,8 +34,7 @@ struct SavingFlowTests {
 
     @Test("a daemon that starts on a full disk says so")
     func starting() async throws {
-        try await DaemonBench.with(devices: [DaemonBench.device(Pairing.laptop)]) { bench in
-            await bench.devices.set(Self.full)
+        try await DaemonBench.with(devices: [DaemonBench.device(Pairing.laptop)], saving: Self.full) { bench in
             while await bench.daemon.saving.isSaving { await Task.yield() }
             #expect(bench.log.names.contains("not_saving"))
         }

@@ -100,6 +100,22 @@ struct PublishingNodeTests {
         }
     }
 
+    @Test("what is published again is signed anew: the same bytes could be anybody's, and a relay does not count them")
+    func signedAnew() throws {
+        try withStage(known: []) { stage in
+            func timestamp() throws -> UInt64 { try #require(stage.relays[other][record: stage.far.node]).timestamp }
+            let first = try timestamp()
+            try stage.world.run(for: PublicationPlan.refresh)
+            let second = try timestamp()
+            #expect(second > first)
+            stage.relays[other].set(down: true)
+            try stage.world.run(for: .seconds(1))
+            stage.relays[other].set(down: false)
+            try stage.world.run(for: .seconds(3))
+            #expect(try timestamp() > second)
+        }
+    }
+
     @Test(
         "after the home relay has died, a third node that knows only the node ID and both relays reaches it within 15 s",
         arguments: [0, 1, 2, 4, 6, 20] as [Int64])

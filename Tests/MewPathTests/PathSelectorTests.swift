@@ -628,7 +628,7 @@ struct PathWordsTests {
         #expect(stage.selector.candidateStates(using: home, now: Stage.at(1)).map(\.state) == [.checking])
     }
 
-    @Test("no answer names the address, the next try and the port to open")
+    @Test("no answer names the address, the next try, the port to open and the option for an address that nobody tells")
     func noAnswer() {
         var stage = Stage(home)
         _ = stage.finish(stage.look(0), by: nil, 3_000)
@@ -636,6 +636,9 @@ struct PathWordsTests {
         #expect(why.code == .noAnswer)
         #expect(why.text == "no answer at 10.0.0.1:4000; tried again in 4 s")
         #expect(why.help?.contains("4000") == true)
+        for help in [why.help, self.why(Stage(home, addresses: []), 0).help] {
+            #expect(help?.contains("--addr PUBLIC-IP:PORT") == true)
+        }
         let candidate = PathCandidate(
             address: Stage.near, state: .quarantined(.noAnswer), failures: 1, nextTry: Stage.at(8_000))
         #expect(stage.selector.candidateStates(using: home, now: Stage.at(4_500)) == [candidate])

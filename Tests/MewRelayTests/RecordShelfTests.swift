@@ -30,16 +30,91 @@ struct RecordShelfTests {
         #expect(shelf.count == 1)
     }
 
-    @Test("a record lives so long after it was last published, and not a moment longer")
+    @Test("a record lives so long after its node last signed one, and not a moment longer, whoever puts the same again")
     func lifetime() throws {
         var shelf = RecordShelf(capacity: 10, lifetime: .seconds(60))
-        let record = try record(1)
-        _ = shelf.store(record, from: source, now: start)
+        let (old, new) = (try record(1, timestamp: 1), try record(1, timestamp: 2))
+        _ = shelf.store(old, from: source, now: start)
         let later = start.advanced(by: .seconds(50))
-        #expect(shelf.store(record, from: source, now: later) == .stored, "the same again is a sign of life")
-        #expect(shelf.find(record.node, now: later.advanced(by: .seconds(60))) == record)
-        #expect(shelf.find(record.node, now: later.advanced(by: .seconds(60) + .nanoseconds(1))) == nil)
+        #expect(shelf.store(new, from: source, now: later) == .stored)
+        let (last, gone) = (later.advanced(by: .seconds(60)), later.advanced(by: .seconds(60) + .nanoseconds(1)))
+        for replayer in [elsewhere, source] { #expect(shelf.store(new, from: replayer, now: last) == .kept) }
+        #expect(shelf.find(new.node, now: last) == new)
+        #expect(shelf.find(new.node, now: gone) == nil)
         #expect(shelf.count == 0)
+    }
+
+    /// Uses up the share of `source` with records of its own.
+    private func useUpShare(_ shelf: inout RecordShelf, of source: SourceBudget.Source, seeds: UInt16) throws {
+        for seed in 0..<UInt16(RelayLimits().recordsPerSource) {
+            _ = shelf.store(try record(seeds + seed), from: source, now: start)
+        }
+    }
+
+    @Test("who puts a node's record again and then uses up its own share takes nothing from the node")
+    func replay() throws {
+        var shelf = RecordShelf(capacity: 10_000, lifetime: .seconds(60))
+        let victim = try record(60_000)
+        _ = shelf.store(victim, from: source, now: start)
+        try useUpShare(&shelf, of: elsewhere, seeds: 0)
+        #expect(shelf.store(victim, from: elsewhere, now: start) == .kept)
+        try useUpShare(&shelf, of: elsewhere, seeds: 1_000)
+        #expect(shelf.find(victim.node, now: start) == victim)
+        #expect(shelf.count == 1 + RelayLimits().recordsPerSource)
+    }
+
+    @Test(
+        "nor when it puts it first, having it from another relay: the node's own claim comes with its own",
+        arguments: [1, 2] as [UInt64])
+    func putFirst(ownTimestamp: UInt64) throws {
+        var shelf = RecordShelf(capacity: 10_000, lifetime: .seconds(60))
+        _ = shelf.store(try record(60_000), from: elsewhere, now: start)
+        let own = try record(60_000, timestamp: ownTimestamp)
+        _ = shelf.store(own, from: source, now: start)
+        try useUpShare(&shelf, of: elsewhere, seeds: 0)
+        #expect(shelf.find(own.node, now: start) == own)
+    }
+
+    @Test("nor when it brings the node's newer record before the node does")
+    func newerFirst() throws {
+        var shelf = RecordShelf(capacity: 10_000, lifetime: .seconds(60))
+        _ = shelf.store(try record(60_000), from: source, now: start)
+        let newer = try record(60_000, timestamp: 2)
+        #expect(shelf.store(newer, from: elsewhere, now: start) == .stored)
+        try useUpShare(&shelf, of: elsewhere, seeds: 0)
+        #expect(shelf.find(newer.node, now: start) == newer)
+    }
+
+    @Test("a node that goes to another network has a claim there too, and the old one's neighbours do not push it out")
+    func roaming() throws {
+        var shelf = RecordShelf(capacity: 10_000, lifetime: .seconds(60))
+        _ = shelf.store(try record(60_000), from: elsewhere, now: start)
+        let newer = try record(60_000, timestamp: 2)
+        _ = shelf.store(newer, from: source, now: start)
+        try useUpShare(&shelf, of: elsewhere, seeds: 0)
+        #expect(shelf.find(newer.node, now: start) == newer)
+        try useUpShare(&shelf, of: source, seeds: 1_000)
+        #expect(shelf.find(newer.node, now: start) == nil, "nobody is left who has a claim on it")
+    }
+
+    @Test(
+        "claims are bounded: the same again gets none beyond the bound, a newer one takes the place of the oldest claim"
+    )
+    func claimBound() throws {
+        let networks = (1...UInt32(RecordShelf.maxClaims)).map {
+            SourceBudget.Source(SocketAddress(ipv4: 0xc633_6400 + $0 << 8, port: 1))
+        }
+        for (ownTimestamp, isFound) in [(UInt64(1), false), (2, true)] {
+            var shelf = RecordShelf(capacity: 10_000, lifetime: .seconds(60))
+            for network in networks { _ = shelf.store(try record(60_000), from: network, now: start) }
+            let own = try record(60_000, timestamp: ownTimestamp)
+            _ = shelf.store(own, from: source, now: start)
+            for (number, network) in networks.enumerated() {
+                try useUpShare(&shelf, of: network, seeds: UInt16(number) * 1_000)
+            }
+            #expect((shelf.find(own.node, now: start) != nil) == isFound)
+            #expect(shelf.count == networks.count * RelayLimits().recordsPerSource + (isFound ? 1 : 0))
+        }
     }
 
     @Test("when it is full the oldest goes")

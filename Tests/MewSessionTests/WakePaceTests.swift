@@ -10,18 +10,22 @@ struct WakePaceTests {
     func pace() {
         var pace = WakePace()
         #expect(pace.due(now: Self.time(10)) == nil)
-        pace.told()
+        pace.told(bytes: 100)
         #expect(pace.due(now: Self.time(10)) == Self.time(10))
         pace.woke(now: Self.time(10))
         #expect(pace.due(now: Self.time(11)) == nil)
-        pace.told()
+        pace.told(bytes: 100)
         #expect(pace.due(now: Self.time(11)) == Self.time(14))
-        pace.told()
+        pace.told(bytes: 100)
         #expect(pace.due(now: Self.time(13)) == Self.time(14))
         // Woken late: the loop was busy.
         #expect(pace.due(now: Self.time(20)) == Self.time(20))
         pace.woke(now: Self.time(20))
-        pace.told()
+        // Much at once would fill the queue of a client that reads.
+        pace.told(bytes: WakePace.maxBytes)
+        #expect(pace.due(now: Self.time(21)) == Self.time(21))
+        pace.woke(now: Self.time(21))
+        pace.told(bytes: 100)
         #expect(pace.due(now: Self.time(30)) == Self.time(30))
     }
 }

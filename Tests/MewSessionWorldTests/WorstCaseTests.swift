@@ -6,8 +6,48 @@ import Testing
 
 @Suite("The worst moments")
 struct WorstCaseTests {
-    private func broken(_ entries: [SessionScript.Entry], seed: Int) -> [SessionLaw.Breach] {
-        SessionLaw.run(SessionScript(entries), seed: UInt64(seed)).broken
+    private func broken(
+        _ entries: [SessionScript.Entry], seed: Int, fault: DaemonFault? = nil
+    ) -> [SessionLaw.Breach] {
+        SessionLaw.run(SessionScript(entries), seed: UInt64(seed), fault: fault).broken
+    }
+
+    /// The prompt lies in a stream of the old connection when the new one asks.
+    private static let late: [SessionScript.Entry] = [
+        .init(after: .seconds(1), .hold(.sessions, 0, .seconds(15))),
+        .init(after: .milliseconds(10), .prompt(0)),
+        .init(after: .milliseconds(500), .killDevice(0, startingAgainAfter: .seconds(1))),
+        .init(after: .seconds(20), .prompt(1)),
+    ]
+
+    /// The device cannot ask, and sends the prompt again; the first one comes after the second.
+    private static let again: [SessionScript.Entry] =
+        [
+            .init(after: .seconds(1), .hold(.control, 0, .seconds(10))),
+            .init(after: .zero, .resend(0, .seconds(20))),
+        ] + late
+
+    @Test("a prompt that comes when its device has settled that it never came does nothing", arguments: 0..<4)
+    func lateOriginal(seed: Int) {
+        #expect(broken(Self.late, seed: seed) == [])
+    }
+
+    @Test("a prompt that comes when it was sent again runs once", arguments: 0..<4)
+    func lateOriginalOfTwo(seed: Int) {
+        #expect(broken(Self.again, seed: seed) == [])
+    }
+
+    /// Else the two tests above would prove nothing.
+    @Test("a daemon that forgets what it settled is noticed", arguments: 0..<4)
+    func forgetful(seed: Int) {
+        let laws = Set(broken(Self.late, seed: seed, fault: .forgetsSettled).map(\.law))
+        #expect(laws.contains(.result))
+    }
+
+    @Test("a daemon that takes an operation twice is noticed", arguments: 0..<4)
+    func twofold(seed: Int) {
+        let laws = Set(broken(Self.again, seed: seed, fault: .takesTwice).map(\.law))
+        #expect(laws.contains(.once))
     }
 
     @Test(

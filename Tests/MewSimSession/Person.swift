@@ -41,17 +41,16 @@ package final class Person: @unchecked Sendable {
     /// Nothing is left to say.
     package var isDone: Bool { toSay.isEmpty && current == nil }
 
+    /// What was not begun before is said now.
     func sitsDown(at supervisor: DaemonSupervisor, on machine: SimNode) {
+        if let current, !isBegun { toSay.insert(current, at: 0) }
+        current = nil
         desk = (supervisor, machine)
         goOn()
     }
 
-    /// The device is gone. What was not begun is said when it is back.
-    func leaves() {
-        desk = nil
-        if let current, !isBegun { toSay.insert(current, at: 0) }
-        current = nil
-    }
+    /// The device is gone. Its disk may still finish what it was writing: what was begun shows when it is back.
+    func leaves() { desk = nil }
 
     func say(_ text: String, in session: SessionID, _ manner: Manner) {
         toSay.append(Words(text: text, session: session, manner: manner))

@@ -55,16 +55,20 @@ package enum SessionLaw {
         package var counts = Counts()
     }
 
-    package static func run(seed: UInt64) -> Outcome { run(.random(seed: seed), seed: seed) }
+    package static func run(seed: UInt64, fault: DaemonFault? = nil) -> Outcome {
+        run(.random(seed: seed), seed: seed, fault: fault)
+    }
 
-    /// - Parameter log: takes what happens, line by line.
+    /// - Parameters:
+    ///   - fault: of the daemon, which is to be noticed.
+    ///   - log: takes what happens, line by line.
     package static func run(
-        _ script: SessionScript, seed: UInt64, log: (@Sendable (String) -> Void)? = nil
+        _ script: SessionScript, seed: UInt64, fault: DaemonFault? = nil, log: (@Sendable (String) -> Void)? = nil
     ) -> Outcome {
         do {
             // An agent that is killed waits for an answer of its session for ever.
             return try withSimWorld(seed: seed, mayAbandonTasks: true) { world in
-                let stage = try SessionStage(world, log: log)
+                let stage = try SessionStage(world, fault: fault, log: log)
                 var play = SessionPlay(stage)
                 try play.run(script)
                 try stage.end()
@@ -76,10 +80,12 @@ package enum SessionLaw {
     }
 
     /// The shortest script that still breaks the law that the seed's breaks first; nil when it breaks none.
-    package static func shrunk(seed: UInt64) -> SessionScript? {
+    package static func shrunk(seed: UInt64, fault: DaemonFault? = nil) -> SessionScript? {
         let script = SessionScript.random(seed: seed)
-        guard let first = run(script, seed: seed).broken.first else { return nil }
-        return script.shrunk(tries: 80) { run($0, seed: seed).broken.contains { $0.law == first.law } }
+        guard let first = run(script, seed: seed, fault: fault).broken.first else { return nil }
+        return script.shrunk(tries: 80) {
+            run($0, seed: seed, fault: fault).broken.contains { $0.law == first.law }
+        }
     }
 }
 

@@ -6,7 +6,37 @@ extension SessionScript {
     package static func random(seed: UInt64) -> SessionScript {
         var random = SeededGenerator(seed: SeededGenerator.mix(seed &+ 0x5e55))
         let count = 8 + Int(random.below(UInt64(maxEntries - 7)))
-        return SessionScript((0..<count).map { _ in Entry(after: pause(&random), act(&random)) })
+        var entries: [Entry] = []
+        while entries.count < count {
+            if random.happens(0.06) {
+                entries += lateArrival(&random)
+            } else {
+                entries.append(Entry(after: pause(&random), act(&random)))
+            }
+        }
+        return SessionScript(Array(entries.prefix(count)))
+    }
+
+    /// A prompt is held on its way while its device goes away and comes back; perhaps it asks what became of it, perhaps it is in
+    /// such a hurry that it sends it again before it can know.
+    private static func lateArrival(_ random: inout SeededGenerator) -> [Entry] {
+        let device = Int(random.below(UInt64(devices)))
+        func soon(_ act: SessionAct) -> Entry { Entry(after: .milliseconds(Int64(random.below(400))), act) }
+        var entries: [Entry] = []
+        if random.happens(0.8) { entries.append(soon(.hold(.sessions, device, time(&random)))) }
+        entries.append(soon(.prompt(device)))
+        if random.happens(0.5) {
+            entries.append(soon(.hold(.control, device, .milliseconds(Int64(random.below(12_000))))))
+            entries.append(soon(.resend(device, .seconds(20))))
+        }
+        switch random.below(4) {
+        case 0: entries += [soon(.detach(device)), soon(.attach(device))]
+        case 1: entries.append(soon(.cut(.device(device), time(&random))))
+        default:
+            let pause = Duration.milliseconds(Int64(random.below(1_500)))
+            entries.append(soon(.killDevice(device, startingAgainAfter: pause)))
+        }
+        return entries
     }
 
     /// Half of it comes so soon that the last one is not over.
@@ -29,13 +59,14 @@ extension SessionScript {
         case 57..<60: return .releaseLease(device)
         case 60..<62: return .detach(device)
         case 62..<66: return .attach(device)
-        case 66..<69: return .pageBack(device)
+        case 66..<68: return .pageBack(device)
+        case 68..<69: return .resend(device, time(&random))
         default: return mishap(device, &random)
         }
     }
 
     private static func mishap(_ device: Int, _ random: inout SeededGenerator) -> SessionAct {
-        switch random.below(31) {
+        switch random.below(34) {
         case 0..<4: return .cut(.all, time(&random))
         case 4..<8: return .cut(.device(device), time(&random))
         case 8..<11: return .cut(.toDesk(device), time(&random))
@@ -47,6 +78,8 @@ extension SessionScript {
         case 25..<27: return .killDesk(.process, startingAgainAfter: pause(&random))
         case 27..<29: return .killDesk(.power(seed: random.next()), startingAgainAfter: pause(&random))
         case 29: return .narrow(device, time(&random))
+        case 30..<32: return .hold(.sessions, device, time(&random))
+        case 32: return .hold(.control, device, time(&random))
         default: return .fillDisk(leaving: Int(random.below(20_000)), time(&random))
         }
     }

@@ -20,6 +20,8 @@ package enum SessionAct: Hashable, Sendable, CustomStringConvertible {
     case detach(Int)
     case attach(Int)
     case pageBack(Int)
+    /// Is in a hurry for some time: what nobody knows about is sent again at once, as it was.
+    case resend(Int, Duration)
 
     // What happens.
     case cut(Cut, Duration)
@@ -32,6 +34,15 @@ package enum SessionAct: Hashable, Sendable, CustomStringConvertible {
     case fillDisk(leaving: Int, Duration)
     /// The line to a device is that of a bad day: 60 kB/s.
     case narrow(Int, Duration)
+    /// What a device has sent on some streams reaches the daemon later, and what it sends on others at once.
+    case hold(Held, Int, Duration)
+
+    package enum Held: Hashable, Sendable {
+        /// Those of sessions that are open now.
+        case sessions
+        /// The first one of each connection, after the hello.
+        case control
+    }
 
     package enum Cut: Hashable, Sendable {
         case all
@@ -55,6 +66,8 @@ package enum SessionAct: Hashable, Sendable, CustomStringConvertible {
         case .detach(let device): ".detach(\(device))"
         case .attach(let device): ".attach(\(device))"
         case .pageBack(let device): ".pageBack(\(device))"
+        case .resend(let device, let time): ".resend(\(device), \(Self.text(time)))"
+        case .hold(let held, let device, let time): ".hold(.\(held), \(device), \(Self.text(time)))"
         case .cut(let cut, let time): ".cut(.\(cut), \(Self.text(time)))"
         case .freeze(let device, let time): ".freeze(\(device), \(Self.text(time)))"
         case .freezeDesk(let time): ".freezeDesk(\(Self.text(time)))"
@@ -72,9 +85,10 @@ package enum SessionAct: Hashable, Sendable, CustomStringConvertible {
     package var isMishap: Bool {
         switch self {
         case .prompt, .flood, .guide, .answer, .race, .cancel, .clear, .compact, .takeLease, .releaseLease, .detach,
-            .attach, .pageBack:
+            .attach, .pageBack, .resend:
             false
-        case .cut, .freeze, .freezeDesk, .killDevice, .stopDesk, .killDesk, .fillDisk, .narrow: true
+        case .cut, .freeze, .freezeDesk, .killDevice, .stopDesk, .killDesk, .fillDisk, .narrow, .hold:
+            true
         }
     }
 }

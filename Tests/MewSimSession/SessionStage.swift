@@ -24,14 +24,20 @@ package final class SessionStage: @unchecked Sendable {
     private var random: SeededGenerator
     private var texts = 0
 
-    package init(_ world: SimWorld, log take: (@Sendable (String) -> Void)? = nil) throws {
+    /// - Parameters:
+    ///   - fault: of the daemon, which the laws are to notice.
+    ///   - take: takes what happens, line by line.
+    package init(
+        _ world: SimWorld, fault: DaemonFault? = nil, log take: (@Sendable (String) -> Void)? = nil
+    ) throws {
         self.world = world
         var random = SeededGenerator(seed: SeededGenerator.mix(world.seed &+ 0x57a6))
         let (wire, log) = (Self.wire(&random), WorldLog(world, take))
         world.changeLinks { $0 = wire }
         (self.random, self.log) = (random, log)
         desk = SimDesk(
-            world, serving: (0..<SessionScript.devices).map { SimDevice.node($0) }, judge: judge, log: log)
+            world, serving: (0..<SessionScript.devices).map { SimDevice.node($0) }, judge: judge, fault: fault,
+            log: log)
         devices = (0..<SessionScript.devices).map { SimDevice(world, number: $0, log: log) }
         session = SessionID(ULID(high: 0, low: 0))
         session = try open()
@@ -91,6 +97,7 @@ package final class SessionStage: @unchecked Sendable {
         case .detach(let device): devices[device].hide(session)
         case .attach(let device): devices[device].show(session)
         case .pageBack(let device): doOnce(at: device) { try await $0.loadOlder(in: $1) }
+        case .resend(let device, let time): devices[device].hurries(for: time)
         case .cut(let cut, let time): self.cut(cut, for: time)
         case .freeze(let device, let time): freeze(devices[device].machine, time)
         case .freezeDesk(let time): freeze(desk.machine, time)
@@ -103,6 +110,9 @@ package final class SessionStage: @unchecked Sendable {
         case .narrow(let device, let time):
             limit(device, to: Self.narrowLine)
             after(time) { $0.limit(device, to: nil) }
+        case .hold(let held, let device, let time):
+            let hold = desk.holds.begin(held, of: SimDevice.node(device))
+            after(time) { $0.desk.holds.end(hold) }
         }
     }
 
@@ -197,6 +207,7 @@ package final class SessionStage: @unchecked Sendable {
             devices[device].start()
             devices[device].show(session)
         }
+        desk.holds.endAll()
         desk.freeDisk()
         desk.machine.resume()
         desk.start()

@@ -48,15 +48,18 @@ package final class SimDesk: @unchecked Sendable {
     private let disk: ForgetfulDisk
     private let judge: Judge
     private let devices: [NodeID]
+    private let fault: DaemonFault?
     private let log: WorldLog
+    /// What is held back on the way to it.
+    let holds = StreamHolds()
     package private(set) var machine: SimNode
     private var phase = Phase.down
     private var lives = 0
     /// Bytes that still fit on the full disk.
     private var room: Int?
 
-    init(_ world: SimWorld, serving devices: [NodeID], judge: Judge, log: WorldLog) {
-        (self.world, self.devices, self.judge, self.log) = (world, devices, judge, log)
+    init(_ world: SimWorld, serving devices: [NodeID], judge: Judge, fault: DaemonFault?, log: WorldLog) {
+        (self.world, self.devices, self.judge, self.fault, self.log) = (world, devices, judge, fault, log)
         disk = ForgetfulDisk(label: "desk")
         machine = world.addNode("desk", hosts: [Self.host])
         begin()
@@ -120,11 +123,12 @@ package final class SimDesk: @unchecked Sendable {
             .init(
                 secret: Self.secret, addresses: [SocketAddress.anyIPv4.with(port: Self.port)], accepts: [.native],
                 offers: []), network: machine.network, loop: machine.loop, entropy: machine.entropy)
+        let door = DeskDoor(node, holds: holds, broken: fault.map { BrokenDaemon($0, store: store) })
         let boot = BootID(ids.next(milliseconds: machine.wallClock.millisecondsSinceEpoch))
         let daemon = Daemon(
             .init(node: node.node, name: "desk", version: "0.2.0", bootID: boot),
             in: .init(
-                loop: machine.loop, wall: machine.wallClock, listener: node, devices: StoredDevices(store),
+                loop: machine.loop, wall: machine.wallClock, listener: door, devices: StoredDevices(store),
                 sessions: sessions, files: files, home: "/", diagnostics: log))
         try await sessions.start()
         try await daemon.load()
@@ -150,6 +154,8 @@ package final class SimDesk: @unchecked Sendable {
         phase = .stopping
         let machine = machine
         machine.resume()
+        // It reads what is there before it ends.
+        holds.endAll()
         machine.loop.spawn { [self] in
             await life.sessions.shutDown()
             await life.daemon.stop(backIn: nil)

@@ -23,6 +23,7 @@ package final class SimDevice: @unchecked Sendable {
     package private(set) var supervisor: DaemonSupervisor?
     private var node: Node?
     private var lives = 0
+    private var hurriesUntil = SimWorld.start
     /// Sessions that its screen shows.
     private var wanted: [SessionID] = []
 
@@ -105,7 +106,10 @@ package final class SimDevice: @unchecked Sendable {
         case .operation(let operation): person.heard(operation)
         case .phase(.ready):
             listSessions()
-            if isHasty { sendAgain() }
+            if isHasty || world.now < hurriesUntil { sendAgain() }
+        case .sessionPhase(_, .live):
+            // It left the channel, and nobody asks about what was sent there before that is read to its end.
+            if world.now < hurriesUntil { sendAgain() }
         case .phase, .control, .session, .sessionPhase: break
         }
         if log.isHeard { tell(event) }
@@ -121,15 +125,25 @@ package final class SimDevice: @unchecked Sendable {
     /// question about it, which settles it, is on its way at the same time.
     private var isHasty: Bool { number == SessionScript.devices - 1 }
 
+    /// The same for anybody, for a time, over every loss and restart.
+    func hurries(for time: Duration) {
+        hurriesUntil = max(hurriesUntil, world.now.advanced(by: time))
+        sendAgain()
+    }
+
+    /// Every 5 ms: until a session that has to be attached again is.
+    private static let looks = 300
+
     private func sendAgain() {
         guard let supervisor else { return }
         let machine = machine
         machine.loop.spawn {
-            for _ in 0..<200 {
+            for _ in 0..<Self.looks {
                 let unknown = await supervisor.view.operations.values.filter { $0.state == .unknown }
                 guard !unknown.isEmpty else { return }
+                // Until its session is attached, none of it can be.
                 for operation in unknown.sorted(by: { $0.id < $1.id }) { _ = try? await supervisor.resend(operation) }
-                guard await LoopClock(machine.loop).pause(for: .milliseconds(3)) == .over else { return }
+                guard await LoopClock(machine.loop).pause(for: .milliseconds(5)) == .over else { return }
             }
         }
     }

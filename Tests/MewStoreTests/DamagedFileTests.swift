@@ -187,6 +187,39 @@ struct DamagedFileTests {
         }
     }
 
+    @Test(
+        "damage that is found while the daemon runs is repaired at the next start, though it ended in order",
+        arguments: ["commit", "read"])
+    func foundWhileRunning(_ finder: String) async throws {
+        try await withDirectory { directory, loop in
+            let path = directory("mew.db")
+            let store = try await SQLiteStore.open(path: path, on: loop)
+            try await store.commit([Self.titled("Fix it")])
+            for number in 1...30 as ClosedRange<UInt64> {
+                try await store.commit([Fixture.message(number - 1, "message-\(number)-" + Self.filling)])
+            }
+            await store.close()
+            try damagePage(with: "message-15-", in: path)
+
+            let second = try await SQLiteStore.open(path: path, on: loop)
+            await #expect(throws: StoreError.self) {
+                switch finder {
+                case "commit": try await second.commit([Fixture.message(14, "new")])
+                default: _ = try await second.messages(of: Fixture.session, before: 16, limit: 9, maxBytes: 1 << 20)
+                }
+            }
+            #expect(await second.saving().isSaving == (finder == "read"))
+            await second.close()
+
+            let log = Log()
+            let third = try await SQLiteStore.open(path: path, on: loop, diagnostics: log)
+            #expect(log.names.contains("repaired"))
+            try await third.commit([Fixture.message(14, "new")])
+            #expect(try await losses(of: third).map(\.session) == [Fixture.session])
+            await third.close()
+        }
+    }
+
     @Test("sessions whose records are lost are still named, and can be deleted")
     func lostRecords() async throws {
         try await withDirectory { directory, loop in
@@ -213,7 +246,7 @@ struct DamagedFileTests {
         }
     }
 
-    @Test("sessions that are gone with their names are counted")
+    @Test("sessions that are gone with their names are counted: in the log, and in the store until a clean end")
     func goneSessions() async throws {
         try await withDirectory { directory, loop in
             let path = directory("mew.db")
@@ -230,7 +263,11 @@ struct DamagedFileTests {
             #expect(try await again.sessions().isEmpty)
             let repaired = try #require(log.all.first { $0.name == "repaired" })
             #expect(repaired.fields["sessions_gone"] == .integer(3))
+            #expect(try await again.setting(.sessionsGone) == "3")
             await again.close()
+            let last = try await SQLiteStore.open(path: path, on: loop)
+            #expect(try await last.setting(.sessionsGone) == nil, "told until a start after a clean end")
+            await last.close()
         }
     }
 

@@ -12,18 +12,21 @@ import Testing
 
 @Suite("whether anything is being saved")
 struct SavingTableTests {
-    private enum State: String, CaseIterable { case saving, notSaving, closed }
+    private enum State: String, CaseIterable { case saving, notSaving, damaged, closed }
 
     /// A store on a simulated machine, and its disk.
     private struct Bench {
         let world: SimWorld
         let node: SimNode
         let disk: ForgetfulDisk
+        let loop: any Loop
         let store: SQLiteStore
 
-        init(_ world: SimWorld, _ state: State) throws {
+        init(_ world: SimWorld, _ state: State, isDamaged: Bool = false) throws {
             (self.world, node, disk) = (world, world.addNode("desk"), ForgetfulDisk(label: "saving"))
-            let (loop, name) = (node.makeLoop(), disk.name)
+            loop = node.makeLoop()
+            if state == .damaged || isDamaged { try Self.leaveDamaged(world, node, disk, loop) }
+            let (loop, name) = (loop, disk.name)
             store = try world.run(on: node) { try await SQLiteStore.open(path: "/mew.db", on: loop, vfs: name) }
             _ = try commit([Fixture.row(Fixture.session)])
             switch state {
@@ -31,7 +34,47 @@ struct SavingTableTests {
             case .notSaving:
                 disk.limitRoom(to: 0)
                 _ = try commit([Fixture.event(1)])
+            case .damaged: #expect(try commit([Bench.onDamagedPage]) == "the database is damaged")
             case .closed: try close()
+            }
+        }
+
+        /// A file that was closed in order, and in which the pages of the last messages were damaged then.
+        private static func leaveDamaged(
+            _ world: SimWorld, _ node: SimNode, _ disk: ForgetfulDisk, _ loop: any Loop
+        ) throws {
+            let name = disk.name
+            try world.run(on: node) {
+                let store = try await SQLiteStore.open(path: "/mew.db", on: loop, vfs: name)
+                let text = String(repeating: "x", count: 3_000)
+                try await store.commit(
+                    [Fixture.row(Fixture.session), Fixture.row(Fixture.other)]
+                        + (0..<30).map { Fixture.message($0, text) })
+                await store.close()
+            }
+            let damage = [UInt8](repeating: 0xa5, count: 8 * 4_096)
+            disk.corrupt(file: "mew.db", at: disk.size(ofFile: "mew.db") - damage.count, with: damage)
+        }
+
+        static let onDamagedPage = Fixture.message(29, "new")
+
+        /// Several commits that become one group.
+        func commit(together commits: [[StoreWrite]]) throws -> [String] {
+            let (store, loop) = (store, loop)
+            let all = commits.map { writes in
+                loop.spawn { () async -> String in
+                    do throws(StoreError) {
+                        try await store.commit(writes)
+                        return "stored"
+                    } catch {
+                        return Self.words(error)
+                    }
+                }
+            }
+            return try world.run(on: node) {
+                var words: [String] = []
+                for one in all { words.append(await one.value) }
+                return words
             }
         }
 
@@ -146,6 +189,14 @@ struct SavingTableTests {
         notSaving, 3 s as it is: – → not saving
         notSaving, prune: pruned → not saving
         notSaving, close: – → not saving
+        damaged, commit: nothing is being saved → not saving
+        damaged, contradiction: nothing is being saved → not saving
+        damaged, commit on a full disk: nothing is being saved → not saving
+        damaged, room, 0.9 s: – → not saving
+        damaged, room, 1.1 s: – → not saving
+        damaged, 3 s as it is: – → not saving
+        damaged, prune: pruned → not saving
+        damaged, close: – → not saving
         closed, commit: the store is closed → saving
         closed, contradiction: the store is closed → saving
         closed, commit on a full disk: the store is closed → saving
@@ -155,6 +206,19 @@ struct SavingTableTests {
         closed, prune: pruned → saving
         closed, close: – → saving
         """
+
+    @Test("a damaged page fails the commit that needs it, and none that came with it")
+    func innocentCommits() throws {
+        try withSimWorld(seed: 1, mayAbandonTasks: true) { world in
+            let bench = try Bench(world, .saving, isDamaged: true)
+            let told = try bench.commit(together: [
+                [Fixture.event(1)], [Bench.onDamagedPage], [Fixture.event(1, of: Fixture.other)],
+            ])
+            #expect(told == ["stored", "the database is damaged", "stored"])
+            #expect(try bench.state == "not saving")
+            #expect(try bench.commit([Fixture.event(2)]) == "nothing is being saved")
+        }
+    }
 
     @Test("whoever waits for news hears of the end of saving, of its return and of the end of the store")
     func observers() throws {

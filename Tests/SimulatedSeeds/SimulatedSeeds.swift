@@ -11,12 +11,14 @@ import MewSimSession
 ///     simulated-seeds --scripts FIRST COUNT    whole nodes, and the random scripts of so many seeds (`ScriptLaw`)
 ///     simulated-seeds --script N  one of them: what its nodes report, and the shortest script that still breaks a law
 ///     simulated-seeds --sessions FIRST COUNT   a daemon and three devices, and the session scripts of so many seeds (`SessionLaw`)
-///     simulated-seeds --session N [whole]      one of them, as `--script`; as it is
+///     simulated-seeds --session N [whole | FAULT]    one of them, as `--script`; as it is; with a daemon that has this fault
+///     simulated-seeds --faults FIRST COUNT     the same seeds with a daemon that breaks a promise (`DaemonFault`), each in turn:
+///                                              how many notice it. To see whether a new law, act or mishap is of use.
 ///     simulated-seeds --uplinks COUNT          every change of an uplink, with so many seeds each (`UplinkChange`)
 ///     simulated-seeds --uplink CHANGE N        one of them, by its name: what its nodes report
 ///
-/// Prints what was run as lines that begin with `figure`, and a digest of what the first hundred seeds sent and when: equal
-/// in every process. Each seed that breaks the law is named with the command that repeats it. Exits 1 when there is one, 2
+/// Prints what was run as lines that begin with `figure`, and a digest of what the first seeds did and when: equal in every
+/// process. Each seed that breaks the law is named with the command that repeats it. Exits 1 when there is one, 2
 /// on bad arguments.
 @main
 struct SimulatedSeeds {
@@ -30,6 +32,8 @@ struct SimulatedSeeds {
         case ("--sessions"?, let first?, let count?, true): await sessions(number(first), number(count))
         case ("--session"?, let seed?, nil, true): session(number(seed), isShrunk: true)
         case ("--session"?, let seed?, "whole"?, true): session(number(seed), isShrunk: false)
+        case ("--session"?, let seed?, let fault?, true): session(number(seed), isShrunk: true, self.fault(fault))
+        case ("--faults"?, let first?, let count?, true): await faults(number(first), number(count))
         case ("--uplinks"?, let count?, nil, true): await uplinks(number(count))
         case ("--uplink"?, let name?, let seed?, true): uplink(name, number(seed))
         case (let count?, nil, nil, true): await many(number(count))
@@ -38,8 +42,8 @@ struct SimulatedSeeds {
     }
 
     private static let usage =
-        "[COUNT | --seed N | --scripts FIRST COUNT | --script N | --sessions FIRST COUNT | --session N [whole] | --uplinks COUNT "
-        + "| --uplink CHANGE N]"
+        "[COUNT | --seed N | --scripts FIRST COUNT | --script N | --sessions FIRST COUNT | --session N [whole | FAULT] "
+        + "| --faults FIRST COUNT | --uplinks COUNT | --uplink CHANGE N]"
 
     private static func number(_ text: String) -> UInt64 {
         guard let number = UInt64(text) else { fail("'\(text)' is no number of seeds", status: 2) }
@@ -94,18 +98,40 @@ struct SimulatedSeeds {
     private static func sessions(_ first: UInt64, _ count: UInt64) async {
         let tally = await SessionTally(seeds: first..<(first + min(count, UInt64.max - first)))
         print("figure simulated sessions: \(tally.figure)")
-        print("digest of these sessions: \(tally.digest)")
+        print("digest of the first \(SessionTally.digestedSeeds) seeds: \(tally.digest)")
         for (seed, failure) in tally.failures.prefix(50) {
             print("session \(seed): \(failure); again: \(CommandLine.arguments[0]) --session \(seed)")
         }
         if !tally.failures.isEmpty { fail("\(tally.failures.count) sessions broke a law", status: 1) }
     }
 
-    private static func session(_ seed: UInt64, isShrunk: Bool) {
-        let short = isShrunk ? SessionLaw.shrunk(seed: seed) : nil
+    private static func fault(_ name: String) -> DaemonFault {
+        guard let fault = DaemonFault(rawValue: name) else {
+            let names = DaemonFault.allCases.map(\.rawValue).joined(separator: ", ")
+            fail("'\(name)' is no fault of a daemon; there are \(names)", status: 2)
+        }
+        return fault
+    }
+
+    private static func faults(_ first: UInt64, _ count: UInt64) async {
+        var isNoticed = true
+        for fault in DaemonFault.allCases {
+            let tally = await FaultTally(fault, seeds: first..<(first + min(count, UInt64.max - first)))
+            print("figure a daemon with the fault '\(fault.rawValue)': \(tally.figure)")
+            if let (seed, breach) = tally.failures.first {
+                let again = "\(CommandLine.arguments[0]) --session \(seed) \(fault.rawValue)"
+                print("session \(seed): \(breach); again: \(again)")
+            }
+            isNoticed = isNoticed && !tally.failures.isEmpty
+        }
+        if !isNoticed { fail("a fault was not noticed", status: 1) }
+    }
+
+    private static func session(_ seed: UInt64, isShrunk: Bool, _ fault: DaemonFault? = nil) {
+        let short = isShrunk ? SessionLaw.shrunk(seed: seed, fault: fault) : nil
         let script = short ?? SessionScript.random(seed: seed)
         print("session \(seed): \(script)")
-        let broken = SessionLaw.run(script, seed: seed, log: { print($0) }).broken
+        let broken = SessionLaw.run(script, seed: seed, fault: fault, log: { print($0) }).broken
         for breach in broken { print("broken: \(breach)") }
         if !broken.isEmpty { exit(1) }
     }

@@ -13,6 +13,21 @@ public enum ConnectionTrouble: Error, Hashable, Sendable {
     case lost(String)
 }
 
+extension ConnectionTrouble {
+    /// The same, with nothing decided by `relays`: what failed there still stands in the words, but is neither the code nor what
+    /// has to be looked after. For relays that were asked only in case the daemon is known there.
+    ///
+    /// - Parameter relays: URLs, as dials name them.
+    public func notDecided(by relays: Set<String>) -> ConnectionTrouble {
+        guard case .unreachable(let attempts) = self else { return self }
+        return .unreachable(
+            attempts.map { attempt in
+                guard case .relay(let url) = attempt.route, relays.contains(url) else { return attempt }
+                return DialError.Attempt(route: attempt.route, outcome: attempt.outcome)
+            })
+    }
+}
+
 /// Why a daemon will not talk to this device: dialling again cannot help, only a person can (NEEDS N-15).
 public enum ConnectionRefusal: Error, Hashable, Sendable {
     /// This device is not paired there (any more); the peer's sentence.

@@ -37,6 +37,7 @@ public actor DaemonSupervisor {
     var stockOpening: Opening?
     var channels: [SessionID: SessionChannel] = [:]
     var generations: UInt64 = 0
+    var attempts = AttachAttempts()
     /// Room for the one page that is being asked for; whoever wants another waits here.
     let pageLine = Feed<Void>(capacity: 1)
     /// Said just before a close with code 2.
@@ -115,7 +116,7 @@ public actor DaemonSupervisor {
         case .resume(let id, let sequence):
             let message = ClientMessage.ResumeSession(sessionID: id, afterSequence: sequence)
             try? await send(.resumeSession(message), on: id)
-        case .reattach(let id): await reattach(id)
+        case .reattach(let id): reattach(id)
         case .handOver(let frame): waiters.take(frame, isNative: state.isNative)
         case .pass(let addresses, let relays):
             await connection?.link.learned(addresses: addresses, relays: relays)
@@ -145,7 +146,8 @@ public actor DaemonSupervisor {
             try await ping(within: deadlines.probe)
         } catch {
             // Not the one that replaced it meanwhile; and that too much is being asked already is no silence.
-            if generation == suspect, error.code != .busy { offer(.retry) }
+            // And a link that has ended meanwhile has said why: a dial now would throw that away.
+            if connection != nil, generation == suspect, error.code != .busy { offer(.retry) }
         }
     }
 
@@ -272,17 +274,20 @@ public actor DaemonSupervisor {
     }
 
     private func serve(_ link: any Link, _ control: any MessageChannel, _ ready: ReadyLink) async -> ConnectionEnd {
-        let jobs = Feed<@Sendable () async -> Void>(capacity: 64)
+        let (jobs, clock) = (Feed<@Sendable () async -> Void>(capacity: 64), environment.clock)
         connection = Connection(link: link, control: control, ready: ready, jobs: jobs)
         await becameReady(link, ready)
         let closure = await withTaskGroup(of: LinkClosure?.self) { group in
             group.addTask {
                 let closure = await link.closed()
                 jobs.finish()
+                await self.endStockOpening()
                 return closure
             }
             group.addTask {
                 await self.readControl(control, ready)
+                // Without it there is no conversation. The close that tells why is right behind it.
+                _ = await within(Self.patienceForClose, on: clock) { await link.closed() }
                 jobs.finish()
                 return nil
             }
@@ -297,19 +302,35 @@ public actor DaemonSupervisor {
             for await next in group { closure = closure ?? next }
             return closure
         }
-        let end = ConnectionEnd(closure ?? .local(.done))
+        let end = endOfConversation(closure)
         // A link that is ready is given up for one reason.
         let isGivenUp = Task.isCancelled
         await lostConnection(
             isGivenUp ? ClientError(.unreachable, "it gave no sign of life") : ClientError(end),
             lastProof: await lastProof(at: closure))
-        guard case .refusal(.revoked) = end, let revocation else { return end }
-        return .refusal(.revoked(at: revocation.at, reason: revocation.reasonText))
+        return end
+    }
+
+    /// A daemon that ends the control channel is expected to close the link within this time.
+    static let patienceForClose: Duration = .seconds(2)
+
+    /// Our own goodbye is a stop only when somebody here stopped it: otherwise the daemon ended the control channel before.
+    private func endOfConversation(_ closure: LinkClosure?) -> ConnectionEnd {
+        let revoked = revocation.map {
+            ConnectionEnd.refusal(.revoked(at: $0.at, reason: $0.reasonText))
+        }
+        switch ConnectionEnd(closure ?? .local(.done)) {
+        case .stopped: return isStopped ? .stopped : revoked ?? .trouble(.lost("it ended the conversation"))
+        case .refusal(.revoked(let at, let reason)): return revoked ?? .refusal(.revoked(at: at, reason: reason))
+        case .refusal(let refusal): return .refusal(refusal)
+        case .trouble(let trouble): return .trouble(trouble)
+        }
     }
 
     private func becameReady(_ link: any Link, _ ready: ReadyLink) async {
         policy.becameReady()
         generation += 1
+        revocation = nil
         let path = await link.status().path
         // Before anybody else can ask something. A link that is gone already says so when it is read.
         try? await send(.ping)
@@ -343,10 +364,16 @@ public actor DaemonSupervisor {
     private func lostConnection(_ reason: ClientError, lastProof: WallTime?) async {
         connection = nil
         waiters.failAll(ClientError(.unreachable, "the connection was lost"))
-        stockOpening?.feed.finish()
-        stockOpening = nil
+        endStockOpening()
+        attempts.endAll()
         channels = [:]
         await handle(.linkLost(reason, lastProof: lastProof))
+    }
+
+    /// Nothing answers it on a link that has gone.
+    private func endStockOpening() {
+        stockOpening?.feed.finish()
+        stockOpening = nil
     }
 }
 

@@ -115,7 +115,9 @@ extension DaemonSupervisor {
         case .settled, .stored, .delivered: return
         case .refused(let code, let message): throw ClientError(code, message)
         case .absent: throw ClientError(.unreachable, "the daemon never got it")
-        case .sending, .unknown: throw ClientError(.deliveryUnknown, "the connection was lost before the receipt came")
+        case .sending:
+            throw ClientError(.deliveryUnknown, "the daemon gave no receipt in \(deadlines.reply.components.seconds) s")
+        case .unknown: throw ClientError(.deliveryUnknown, "the connection was lost before the receipt came")
         }
     }
 
@@ -208,9 +210,18 @@ extension DaemonSupervisor {
                     .warning, "client", "operation_not_saved", "how far an operation got was not saved: \(error)"))
         }
         beingKept[operation.id] = beingKept[operation.id].flatMap { $0 > 1 ? $0 - 1 : nil }
-        for feed in operationWaiters[operation.id] ?? [] { feed.offerNow(operation) }
-        if operation.isOver { operationWaiters[operation.id] = nil }
-        publish(operation)
+        tell(operation)
+    }
+
+    /// What it has passed meanwhile is not told any more: whoever keeps what it passed to tells that.
+    private func tell(_ operation: Operation) {
+        let latest = view.operations[operation.id] ?? state.ended[operation.id] ?? operation
+        let isPassed = latest.isAhead(of: operation)
+        guard !isPassed || beingKept[operation.id] == nil else { return }
+        let kept = isPassed ? latest : operation
+        for feed in operationWaiters[operation.id] ?? [] { feed.offerNow(kept) }
+        if kept.isOver { operationWaiters[operation.id] = nil }
+        if !isPassed { publish(operation) }
     }
 
     // MARK: - What earlier programs asked
@@ -275,7 +286,7 @@ extension ClientError {
             switch error {
             case .readOnly: .directoryReadOnly
             case .notSaved: .notSaved
-            case .unreadable, .damaged: .internal
+            case .unreadable, .notAFile, .damaged: .internal
             case .refused: .badInput
             case .tooManyOperations, .unknownDelivery: .busy
             case .draftTooLong: .tooLarge

@@ -75,6 +75,18 @@ public struct Operation: Hashable, Sendable {
         }
     }
 
+    /// Whether it is further than another copy of the same operation: what has arrived is not unknown again.
+    func isAhead(of other: Operation) -> Bool { stage > other.stage }
+
+    private var stage: Int {
+        switch state {
+        case .sending, .unknown: 0
+        case .stored: 1
+        case .delivered: 2
+        case .settled, .refused, .absent: 3
+        }
+    }
+
     /// Nothing more will be heard about it.
     public var isOver: Bool {
         switch state {

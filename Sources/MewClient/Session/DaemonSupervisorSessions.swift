@@ -12,15 +12,45 @@ extension DaemonSupervisor {
         guard let connection else { throw notReady }
         // A stock daemon would not answer at all (spec/mew-wire.md §3.1.1).
         if channels[id] != nil, view.attached[id]?.phase == .live { return }
-        await handle(.opening(id))
-        let opening = Opening(.attach(id))
-        do throws(ClientError) {
-            try await open(opening, attachMessage(id, connection.ready), operation: nil)
-            _ = try await live(opening)
+        do throws(OpeningFailure) {
+            try await attach(id, over: connection)
         } catch {
-            await handle(.notOpened(id))
+            if !attempts.isUnderWay(id) { await handle(.notOpened(id)) }
+            throw error.error
+        }
+    }
+
+    /// Joins an attempt that is under way: two channels of one session would tell everything twice.
+    private func attach(_ id: SessionID, over connection: Connection) async throws(OpeningFailure) {
+        let feed: OpeningFeed
+        if let joined = attempts.joins(id) {
+            feed = joined
+        } else {
+            let opening = Opening(.attach(id), newGeneration())
+            feed = opening.feed
+            attempts.begins(id, opening)
+            await handle(.opening(id))
+            do throws(ClientError) {
+                try await open(opening, attachMessage(id, connection.ready), operation: nil)
+            } catch {
+                attempts.ends(opening, with: .failure(OpeningFailure(error: error)))
+            }
+        }
+        do throws(OpeningFailure) {
+            _ = try await live(.attach(id), feed)
+        } catch {
+            await stopWaiting(id, feed, error.error)
             throw error
         }
+    }
+
+    private func stopWaiting(_ id: SessionID, _ feed: OpeningFeed, _ reason: ClientError) async {
+        guard let withdrawn = attempts.stopsWaiting(id, feed) else { return }
+        if stockOpening?.generation == withdrawn.generation { stockOpening = nil }
+        let isBound = channels[id]?.generation == withdrawn.generation
+        if isBound { channels[id] = nil }
+        await withdrawn.channel?.finish()
+        if isBound { await handle(.channelLost(id, reason)) }
     }
 
     /// Makes a session and attaches to it.
@@ -30,10 +60,10 @@ extension DaemonSupervisor {
         guard let connection else { throw notReady }
         let message = ClientMessage.NewSession(cwd: cwd, clientKind: connection.ready.clientKind, agent: agent)
         let operation = try await begin(.newSession, session: nil)
-        let opening = Opening(.new(operation.id))
+        let opening = Opening(.new(operation.id), newGeneration())
         do throws(ClientError) {
             try await open(opening, .newSession(message), operation: operation.id)
-            let id = try await live(opening)
+            let id = try await shown(opening)
             if !connection.ready.isNative { await handle(.unreceipted(operation.id)) }
             return id
         } catch {
@@ -45,7 +75,9 @@ extension DaemonSupervisor {
     /// Stops hearing the session; it goes on at the daemon.
     public func detach(_ id: SessionID) async {
         let channel = channels.removeValue(forKey: id)
+        let attempted = attempts.left(id)
         if connection?.ready.isNative == true { await channel?.channel.finish() }
+        await attempted?.finish()
         await handle(.left(id))
     }
 
@@ -63,6 +95,19 @@ extension DaemonSupervisor {
     ) async throws(ClientError) {
         guard let connection else { throw notReady }
         guard connection.ready.isNative else { return try await openOnStock(opening, message, operation) }
+        let channel = try await openNatively(message, operation, on: connection)
+        attempts.opened(channel, for: opening)
+        if await connection.jobs.send({ await self.readSession(channel, opening) }) { return }
+        throw lost(opening.ask)
+    }
+
+    private func lost(_ ask: Opening.Ask) -> ClientError {
+        ClientError(ask.changesSomething ? .deliveryUnknown : .unreachable, "the connection was lost")
+    }
+
+    private func openNatively(
+        _ message: ClientMessage, _ operation: OperationID?, on connection: Connection
+    ) async throws(ClientError) -> any MessageChannel {
         guard let bytes = ClientFrame(message, operation: operation).encoded(for: .native) else {
             preconditionFailure("a session is opened by a native message")
         }
@@ -77,7 +122,7 @@ extension DaemonSupervisor {
             if operation != nil { throw ClientError(.deliveryUnknown, "the connection was lost") }
             throw sent == nil ? ClientError(.timedOut, notShown) : ClientError(.unreachable, "the connection was lost")
         }
-        await connection.jobs.send { await self.readSession(channel, opening) }
+        return channel
     }
 
     private var notShown: String {
@@ -97,43 +142,76 @@ extension DaemonSupervisor {
         }
     }
 
-    private func live(_ opening: Opening) async throws(ClientError) -> SessionID {
-        let result = await within(deadlines.attach, on: environment.clock) { await opening.feed.next() }
-        switch result {
+    private func live(_ ask: Opening.Ask, _ feed: OpeningFeed) async throws(OpeningFailure) -> SessionID {
+        switch await within(deadlines.attach, on: environment.clock, { await feed.next() }) {
         case .success(let id)??: return id
-        case .failure(let error)??: throw error
-        case .some(nil): throw ClientError(.deliveryUnknown, "the connection was lost")
+        case .failure(let failure)??: throw failure
+        case .some(nil): throw OpeningFailure(error: lost(ask))
         case nil:
-            if stockOpening?.feed === opening.feed { stockOpening = nil }
             // A session may have been made by now.
-            throw ClientError(opening.ask.changesSomething ? .deliveryUnknown : .timedOut, notShown)
+            throw OpeningFailure(error: ClientError(ask.changesSomething ? .deliveryUnknown : .timedOut, notShown))
         }
     }
 
-    /// After a loss, from the event we have.
-    func reattach(_ id: SessionID) async {
-        guard let connection, view.attached[id] != nil else { return }
-        // The link may be gone again; the next one does it.
-        try? await open(Opening(.attach(id)), attachMessage(id, connection.ready), operation: nil)
+    private func shown(_ opening: Opening) async throws(ClientError) -> SessionID {
+        do throws(OpeningFailure) {
+            return try await live(opening.ask, opening.feed)
+        } catch {
+            if stockOpening?.generation == opening.generation { stockOpening = nil }
+            throw error.error
+        }
     }
+
+    /// After a loss, from the event we have. Beside whatever else is done on the connection: a daemon may hold one session back.
+    func reattach(_ id: SessionID) { _ = connection?.jobs.post { await self.attachAgain(id) } }
+
+    /// Until the session is shown, or its link is gone: the next one begins anew.
+    private func attachAgain(_ id: SessionID) async {
+        var backOff = BackOff()
+        while let connection, view.attached[id]?.phase == .attaching, channels[id] == nil {
+            let failure: OpeningFailure
+            do throws(OpeningFailure) {
+                return try await attach(id, over: connection)
+            } catch {
+                failure = error
+            }
+            guard failure.mayBeTriedAgain, isDetached(id) else { return }
+            await handle(.channelLost(id, failure.error))
+            guard isLost(id) else { return }
+            // A stock daemon shows one session at a time: whoever asks again takes the place of another.
+            guard connection.ready.isNative else { return }
+            let wait = backOff.failed(entropy: environment.entropy)
+            let isOver = await within(wait, on: environment.clock) { await connection.link.closed() } != nil
+            guard !isOver, !Task.isCancelled, isDetached(id), isLost(id) else { return }
+            await handle(.attaching(id))
+        }
+    }
+
+    private func isLost(_ id: SessionID) -> Bool {
+        if case .lost = view.attached[id]?.phase { true } else { false }
+    }
+
+    /// Nobody has attached it or is about to.
+    private func isDetached(_ id: SessionID) -> Bool { channels[id] == nil && !attempts.isUnderWay(id) }
 
     // MARK: - Reading
 
     /// Reads one native session channel to its end.
     private func readSession(_ channel: any MessageChannel, _ opening: Opening) async {
+        let generation = opening.generation
         var bound: SessionID?
-        let generation = newGeneration()
         var end: ChannelEnd?
         while end == nil {
             switch await Self.next(on: channel) {
             case .success(let bytes):
                 guard let frame = decode(bytes, from: .native) else { continue }
-                guard await take(frame, on: channel, generation, opening, &bound) else { return }
+                guard await take(frame, on: channel, opening, &bound) else { return }
             case .failure(let how): end = how
             }
         }
         let how = end == .withLink ? "the connection was lost" : "the daemon ended the channel of the session"
-        opening.feed.offerLast(.failure(ClientError(.deliveryUnknown, how)))
+        let error = ClientError(opening.ask.changesSomething ? .deliveryUnknown : .unreachable, how)
+        attempts.ends(opening, with: .failure(OpeningFailure(error: error, mayBeTriedAgain: bound == nil)))
         // What a link that is gone means for its sessions, whoever serves it says.
         guard end == .byDaemon, let bound else { return }
         guard channels[bound]?.generation == generation else { return await handle(.drained(bound)) }
@@ -156,20 +234,23 @@ extension DaemonSupervisor {
 
     /// False when the channel is not to be read any more.
     private func take(
-        _ frame: DaemonFrame, on channel: any MessageChannel, _ generation: UInt64, _ opening: Opening,
-        _ bound: inout SessionID?
+        _ frame: DaemonFrame, on channel: any MessageChannel, _ opening: Opening, _ bound: inout SessionID?
     ) async -> Bool {
         if bound == nil {
             if case .sessionReady(let ready) = frame.message {
+                guard attempts.isWanted(opening) else {
+                    await channel.finish()
+                    return false
+                }
                 bound = ready.sessionID
-                await bind(ready.sessionID, channel, generation)
+                await bind(ready.sessionID, channel, opening.generation)
             } else if await failedToOpen(opening, frame) {
                 await channel.finish()
                 return false
             }
         }
         if let id = bound {
-            guard channels[id]?.generation == generation else {
+            guard channels[id]?.generation == opening.generation else {
                 // Detached, or opened anew: read to its end, because what was said on it may still have to be done.
                 if case .receipt(let receipt) = frame.message { await handle(.answered(receipt, isSettled: false)) }
                 return true
@@ -188,7 +269,8 @@ extension DaemonSupervisor {
     }
 
     private func bind(_ id: SessionID, _ channel: any MessageChannel, _ generation: UInt64) async {
-        channels[id] = SessionChannel(channel: channel, generation: generation)
+        let replaced = channels.updateValue(SessionChannel(channel: channel, generation: generation), forKey: id)
+        if connection?.ready.isNative == true { await replaced?.channel.finish() }
         await handle(.bound(id))
     }
 
@@ -202,13 +284,13 @@ extension DaemonSupervisor {
         }
         if case .attach(let id) = opening.ask, error.code == .unknownSession { await handle(.gone(id)) }
         if case .receipt(let receipt) = frame.message { await handle(.answered(receipt, isSettled: false)) }
-        opening.feed.offerLast(.failure(error))
+        attempts.ends(opening, with: .failure(OpeningFailure(error: error)))
         return true
     }
 
     private func reportLive(_ opening: Opening, _ id: SessionID) {
         guard let session = view.attached[id], session.phase == .live else { return }
-        opening.feed.offerLast(.success(id))
+        attempts.ends(opening, with: .success(id))
     }
 
     /// A frame of a stock connection; true when it belonged to the attached session alone.

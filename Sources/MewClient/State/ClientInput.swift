@@ -28,7 +28,9 @@ enum ClientInput: Sendable {
     case gone(SessionID)
     /// It could not be opened for whoever wanted it.
     case notOpened(SessionID)
-    /// Another session took its channel.
+    /// It is attached again, after an attempt that failed.
+    case attaching(SessionID)
+    /// Another session took its channel, or it could not be attached again.
     case channelLost(SessionID, ClientError)
     /// The daemon ended its channel; the link lives.
     case channelEnded(SessionID)

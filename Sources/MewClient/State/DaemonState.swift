@@ -51,8 +51,10 @@ struct DaemonState: Sendable {
         case .startedOnStock(let id): return change(id) { $0.startedOnStock() }
         case .gone(let id): return change(id) { $0.sessionGone() }
         case .notOpened(let id):
-            if !bound.contains(id) { view.attached[id] = nil }
+            // What an earlier attach showed stays.
+            if !bound.contains(id), view.attached[id]?.details == nil { view.attached[id] = nil }
             return []
+        case .attaching(let id): return change(id) { $0.attachingAgain() }
         case .channelLost(let id, let reason): return channelLost(id, reason)
         case .channelEnded(let id): return channelEnded(id)
         case .left(let id): return left(id)
@@ -106,7 +108,8 @@ struct DaemonState: Sendable {
 
     private mutating func linkLost(_ reason: ClientError, _ proof: WallTime?) -> [ClientEffect] {
         var effects: [ClientEffect] = []
-        for id in bound.sorted(by: { $0.text < $1.text }) { effects += channelLost(id, reason) }
+        // Also those that were being attached: nobody attaches them before the link is back.
+        for id in view.attached.keys.sorted(by: { $0.text < $1.text }) { effects += channelLost(id, reason) }
         if !isNative { effects += settleDelivered(in: nil) }
         for id in view.operations.keys.sorted() { effects += advance(id) { $0.channelLost() } }
         link = nil

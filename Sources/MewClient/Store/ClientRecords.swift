@@ -49,12 +49,16 @@ public struct ClientRecords: Hashable, Sendable {
             .map(known).first { $0.state == .unknown }
     }
 
-    /// Keeps how far an operation got; drops it when it is over. One that was dropped meanwhile stays dropped. The draft it was
-    /// made from goes when the daemon has it, unless it was changed since.
+    /// Keeps how far an operation got; drops it when it is over. One that was dropped meanwhile stays dropped, and one that another
+    /// program knows to be further stays so. The draft it was made from goes when the daemon has it, unless it was changed since.
     public mutating func record(_ operation: Operation) {
         if operation.hasArrived, let draft = operation.draft { drafts.clear(draft) }
         guard let index = operations.firstIndex(where: { $0.id == operation.id }) else { return }
-        if operation.isOver { operations.remove(at: index) } else { operations[index] = operation }
+        if operation.isOver {
+            operations.remove(at: index)
+        } else if !operations[index].isAhead(of: operation) {
+            operations[index] = operation
+        }
     }
 
     @discardableResult

@@ -46,6 +46,8 @@ public enum ClientStoreError: Error, Hashable, Sendable, CustomStringConvertible
     /// The disk is full or failing; half a sentence.
     case notSaved(path: String, cause: String)
     case unreadable(path: String, cause: String)
+    /// There is a directory in the place of a file.
+    case notAFile(path: String)
     /// The file holds something else; deleting it makes this device forget its daemons.
     case damaged(path: String, problem: String)
     case refused(Registry.Refusal)
@@ -60,6 +62,7 @@ public enum ClientStoreError: Error, Hashable, Sendable, CustomStringConvertible
         case .readOnly(let path): "cannot write to \(path): it is read-only"
         case .notSaved(let path, let cause): "could not save \(path): \(cause)"
         case .unreadable(let path, let cause): "could not read \(path): \(cause)"
+        case .notAFile(let path): "\(path) is a directory, and has to be a file"
         case .damaged(let path, let problem): "\(path) is damaged: \(problem)"
         case .refused(let refusal): "\(refusal)"
         case .tooManyOperations: "too many operations wait to be settled"

@@ -33,6 +33,13 @@ final class Gate: Sendable {
         for (_, waiter) in waiters.sorted(by: { $0.key < $1.key }) { waiter.resume(returning: isOpen) }
     }
 
+    /// How many wait before it.
+    var waiterCount: Int {
+        guarded.withLock { guarded in
+            if case .waiting(let waiters) = guarded.state { waiters.count } else { 0 }
+        }
+    }
+
     /// False when it is closed, or the task cancelled. As many may wait as channels may (`Admission.waitingChannels`).
     func passed() async -> Bool {
         let ticket = guarded.withLock { guarded in

@@ -25,12 +25,15 @@ package struct ControlStatus: Equatable, Sendable {
     package let notSavingReason: String?
     /// What a damaged database lost, until the next start after a clean end.
     package let losses: [ControlLoss]
+    /// Sessions of which a damaged database has rows left and not even the name; told as long as `losses`.
+    package let sessionsGone: Int
 
     package init(
         node: NodeID, name: String, version: String, upMs: Int64, addresses: [String], relays: [String],
         relayLegs: [ControlRelay] = [], links: [ControlLink], sessions: Int, runningSessions: Int,
         sessionsNeedingYou: Int = 0, pairedDevices: Int, windowSecondsLeft: Int64?,
-        isSaving: Bool, notSavingReason: String?, losses: [ControlLoss] = []
+        isSaving: Bool, notSavingReason: String?, losses: [ControlLoss] = [],
+        sessionsGone: Int = 0
     ) {
         self.node = node
         self.name = name
@@ -48,6 +51,7 @@ package struct ControlStatus: Equatable, Sendable {
         self.isSaving = isSaving
         self.notSavingReason = notSavingReason
         self.losses = losses
+        self.sessionsGone = sessionsGone
     }
 
     var json: JSON {
@@ -60,6 +64,7 @@ package struct ControlStatus: Equatable, Sendable {
             "paired_devices": .integer(Int64(pairedDevices)),
             "window_seconds_left": windowSecondsLeft.map(JSON.integer) ?? .null, "saving": .bool(isSaving),
             "reason": notSavingReason.map(JSON.string) ?? .null, "losses": .array(losses.map(\.row)),
+            "sessions_gone": .integer(Int64(sessionsGone)),
         ]
     }
 
@@ -80,6 +85,7 @@ package struct ControlStatus: Equatable, Sendable {
             sessionsNeedingYou: Int(clamping: reader.optionalInteger("needs_you") ?? 0),
             pairedDevices: Int(clamping: try reader.integer("paired_devices")),
             windowSecondsLeft: reader.optionalInteger("window_seconds_left"), isSaving: try reader.flag("saving"),
-            notSavingReason: reader.optionalText("reason"), losses: losses)
+            notSavingReason: reader.optionalText("reason"), losses: losses,
+            sessionsGone: Int(clamping: reader.optionalInteger("sessions_gone") ?? 0))
     }
 }

@@ -34,7 +34,7 @@ extension DaemonProgram {
             in: .init(
                 loop: loops.network, wall: wall, listener: opened.node, devices: StoredDevices(store),
                 sessions: sessions, files: files, home: configuration.userHome, diagnostics: diagnostics))
-        let losses = try await load(sessions, daemon, store, directory)
+        let damage = try await load(sessions, daemon, store, directory)
         let bound = opened.node.addresses
         let announcer = ReachAnnouncer(
             opened.node, daemon, loop: loops.network,
@@ -46,9 +46,9 @@ extension DaemonProgram {
             readiness: DaemonReadiness(
                 node: opened.node.node, name: configuration.name, addresses: opened.node.addresses,
                 relays: await relays(of: opened.node),
-                agents: catalog.entries.map(\.name), warnings: opened.warnings + warnings(of: losses)),
+                agents: catalog.entries.map(\.name), warnings: opened.warnings + (damage.warning.map { [$0] } ?? [])),
             loops: loops, daemon: daemon, announcer: announcer, sessions: sessions, node: opened.node, store: store,
-            control: control(daemon, listener, opened.node, configuration.relayToken, losses, stopper),
+            control: control(daemon, listener, opened.node, configuration.relayToken, damage, stopper),
             controlListener: listener, lock: lock,
             diagnostics: diagnostics, stopper: stopper)
     }
@@ -65,19 +65,16 @@ extension DaemonProgram {
         }
     }
 
-    private static func warnings(of losses: [ControlLoss]) -> [String] {
-        guard !losses.isEmpty else { return [] }
-        let sessions = losses.count == 1 ? "1 session" : "\(losses.count) sessions"
-        return ["The database was damaged. What could be read was kept; \(sessions) lost something: see 'mew status'."]
-    }
-
     /// Sessions settle what a crash left before anybody can ask. Returns what the database lost.
     private static func load(
         _ sessions: SessionRegistry, _ daemon: Daemon, _ store: SQLiteStore, _ directory: StateDirectory
-    ) async throws(StartFailure) -> [ControlLoss] {
-        let losses: [SessionLoss]
+    ) async throws(StartFailure) -> StoreDamage {
+        let damage: StoreDamage
         do throws(StoreError) {
-            losses = [SessionLoss](stored: try await store.setting(.losses))
+            let losses = [SessionLoss](stored: try await store.setting(.losses))
+            damage = StoreDamage(
+                losses: losses.map { ControlLoss($0) },
+                sessionsGone: try await store.setting(.sessionsGone).flatMap { Int($0) } ?? 0)
             try await sessions.start()
         } catch {
             throw StartFailure(directory.files.path, error)
@@ -87,7 +84,7 @@ extension DaemonProgram {
         } catch {
             throw StartFailure(directory.files.path, .damaged(error.reason))
         }
-        return losses.map { ControlLoss($0) }
+        return damage
     }
 
     private static func listen(_ directory: StateDirectory, _ loops: Loops) throws(StartFailure) -> UnixListener {
@@ -99,7 +96,7 @@ extension DaemonProgram {
     }
 
     private static func control(
-        _ daemon: Daemon, _ listener: UnixListener, _ node: Node, _ token: RelayCredential, _ losses: [ControlLoss],
+        _ daemon: Daemon, _ listener: UnixListener, _ node: Node, _ token: RelayCredential, _ damage: StoreDamage,
         _ stopper: Stopper
     ) -> ControlServer {
         @Sendable func addresses() -> [String] { PayloadAddresses.current(bound: node.addresses).map(\.description) }
@@ -115,7 +112,7 @@ extension DaemonProgram {
             status: {
                 await daemon.status(
                     addresses: addresses(), relays: await relays(), homeRelays: await node.homeRelays(),
-                    losses: losses)
+                    damage: damage)
             },
             place: { await place() }, shutDown: { stopper.stop(backIn: nil) })
     }

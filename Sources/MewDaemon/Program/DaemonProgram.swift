@@ -81,6 +81,7 @@ package struct DaemonProgram: Sendable {
         await node.stop(code: .shuttingDown, reason: "the daemon is stopping")
         await limited { await serving.value }
         await store.close()
+        lock.release()
         record("stopped", "the daemon has stopped")
     }
 

@@ -23,6 +23,9 @@ final class OperationLedger: Sendable {
         case refused(ErrorCode)
     }
 
+    /// What is said of an operation that is refused as `opSettled`.
+    static let settledSentence = "this operation was settled as never sent"
+
     private let state = Mutex(State())
     private let store: any SessionStore
 
@@ -93,13 +96,16 @@ final class OperationLedger: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// What became of an operation; `absent` when it was never stored. Waits while it is under way; nil when the task is
-    /// cancelled meanwhile.
+    /// What became of an operation; `absent` when it was never stored, an error when nobody knows. Waits while it is under way; nil
+    /// when the task is cancelled meanwhile.
     func find(_ key: OperationKey, at wall: WallTime) async throws(StoreError) -> DaemonMessage.Receipt? {
         while true {
             switch state.withLock({ $0.ledger.inquire(key) }) {
             case .known(let receipt): return receipt
-            case .absent: return .absent(key.id, at: wall)
+            case .absent:
+                // A crash may bring it back.
+                if let doubt = await store.doubt() { throw doubt }
+                return .absent(key.id, at: wall)
             case .expired: return .unknowable(key.id, .opExpired, at: wall)
             case .needsBounds: try await learnBounds(of: key.device)
             case .needsReceipt: try await lookUp(key)
@@ -120,7 +126,7 @@ final class OperationLedger: Sendable {
         case .fresh:
             let receipt = DaemonMessage.Receipt(
                 operation: key.id, state: .refused, isRepeat: false, code: .opSettled,
-                message: "this operation was settled as never sent", at: wall)
+                message: Self.settledSentence, at: wall)
             do throws(StoreError) {
                 try await store.commit([
                     .putReceipt(

@@ -29,7 +29,7 @@ enum RunnerHealth: Equatable, CaseIterable {
         case notSaved
         /// A client's request: the client is told that it may have been saved.
         case inDoubt
-        /// A client's request: the session does nothing any more.
+        /// A client's request, or a client that comes: the session does nothing any more.
         case failed
         /// A call of an agent that has no session any more.
         case gone
@@ -73,9 +73,9 @@ enum RunnerHealth: Equatable, CaseIterable {
 
     private func fateAtTheEnd(of input: SessionInput) -> Fate {
         switch input {
-        case .request: .failed
+        case .request, .attach: .failed
         case .agent: .gone
-        case .attach, .resume, .drained, .detach, .turnEnded, .commandEnded, .recovered, .shutDown, .erased, .revoked,
+        case .resume, .drained, .detach, .turnEnded, .commandEnded, .recovered, .shutDown, .erased, .revoked,
             .deadline:
             .dropped
         }

@@ -117,11 +117,13 @@ extension SessionRegistry {
     private static let maxGroupNameCharacters = 100
 
     func changeGroups(_ message: ClientMessage, _ request: ClientRequest, _ client: SessionClient) async {
-        switch message {
-        case .createGroup(let new): await createGroup(new, request, client)
-        case .updateGroup(let new): await updateGroup(new, request, client)
-        case .deleteGroup(let old): await deleteGroup(old.groupID, request, client)
-        default: break
+        await groupChanges.pass {
+            switch message {
+            case .createGroup(let new): await createGroup(new, request, client)
+            case .updateGroup(let new): await updateGroup(new, request, client)
+            case .deleteGroup(let old): await deleteGroup(old.groupID, request, client)
+            default: break
+            }
         }
     }
 
@@ -213,8 +215,7 @@ extension SessionRegistry {
             if let receipt { tell(client, .receipt(receipt), ref) }
         } catch {
             // About the question. The operation is not named: it may have been done, or still come.
-            let code: ErrorCode = if case .notSaved = error { .notSaved } else { .internal }
-            tell(client, .error(.init(message: error.description, code: code)), ref)
+            tell(client, .error(.init(message: error.description, code: ErrorCode(error))), ref)
         }
     }
 }

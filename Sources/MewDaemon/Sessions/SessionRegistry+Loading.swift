@@ -14,6 +14,8 @@ struct SessionFailure: Error {
     static let unknown = SessionFailure(code: .unknownSession, sentence: "session not found")
     static let unreadable = SessionFailure(
         code: .internal, sentence: "failed to resume session: its record is damaged; it can only be deleted")
+    /// Not "unknown", which would be for ever.
+    static let broken = SessionFailure(code: .internal, sentence: "the session failed; attach again")
     static let shuttingDown = SessionFailure(code: .daemonRestarting, sentence: "the daemon is shutting down")
 }
 
@@ -34,7 +36,7 @@ extension SessionRegistry {
         }
         guard listings[id] != nil else { return .failure(.unknown) }
         let task = environment.loop.spawn { [self] in await load(id) }
-        slots[id] = .loading(task)
+        note(.asked(task), of: id)
         return await outcome(of: task, id)
     }
 
@@ -42,7 +44,9 @@ extension SessionRegistry {
     private func outcome(of loading: Task<LoadOutcome, Never>, _ id: SessionID) async -> LoadOutcome {
         let outcome = await loading.value
         guard case .success(let runner) = outcome else { return outcome }
-        guard case .loaded(let loaded) = slots[id], loaded === runner else { return .failure(.unknown) }
+        guard case .loaded(let loaded) = slots[id], loaded === runner else {
+            return .failure(listings[id] == nil || deleting.contains(id) ? .unknown : .broken)
+        }
         return outcome
     }
 
@@ -58,16 +62,22 @@ extension SessionRegistry {
         }
     }
 
+    private func isOver(_ runner: SessionRunner) -> Bool { runner.assumeIsolated { $0.health == .over } }
+
+    /// Everybody waits until it is settled. One that fails even at that is not tried again by itself.
     private func load(_ id: SessionID) async -> LoadOutcome {
         let outcome = await read(id)
-        switch outcome {
-        case .success(let runner):
-            slots[id] = .loaded(runner)
-            armSweep()
-            await settleCrash(of: runner)
-        case .failure:
-            slots[id] = nil
+        guard case .success(let runner) = outcome else {
+            note(.unreadable, of: id)
+            return outcome
         }
+        await settle(runner)
+        guard !isOver(runner) else {
+            note(.unreadable, of: id)
+            return .failure(.broken)
+        }
+        note(.read(runner), of: id)
+        armSweep()
         return outcome
     }
 
@@ -106,12 +116,24 @@ extension SessionRegistry {
     private static let maxCatchUpEvents = 20_000
 
     /// A turn that is started in the store and has no agent was interrupted; a process that is recorded is ended first, so that
-    /// at most one works for a session (NEEDS N-35).
-    private func settleCrash(of runner: SessionRunner) async {
-        guard await runner.core.needsRecovery else { return }
+    /// at most one works for a session (NEEDS N-35). Before anything goes on, what revoked devices left is dropped.
+    private func settle(_ runner: SessionRunner) async {
         var isAgentGone = true
         if let process = await runner.core.record.process { isAgentGone = await isGone(process, of: runner.id) }
-        await runner.perform(.recovered(isAgentGone: isAgentGone))
+        guard isOpen else { return }
+        await runner.dropWork(of: revoked)
+        if await runner.core.needsRecovery { await runner.perform(.recovered(isAgentGone: isAgentGone)) }
+    }
+
+    /// A runner that is gone leaves its session as it is stored. What is unsettled in it the next one settles at once, because
+    /// perhaps nobody comes for it.
+    func loadAnew(after runner: SessionRunner) {
+        let core = runner.assumeIsolated { $0.committed }
+        var line = core.record.info(core.id, state: .idle)
+        line.headSequence = core.info.headSequence
+        listings[core.id] = line
+        guard isOpen, core.needsRecovery else { return }
+        environment.loop.spawn { [self] in await recover(core.id, core.record.process) }
     }
 
     /// Ends what is left of a former agent.
@@ -161,7 +183,7 @@ extension SessionRegistry {
         guard await conclude(request, client, [core.created], session: id) else { return }
         listings[id] = core.info
         let runner = SessionRunner(core, environment: environment, services: services, agent: agent)
-        slots[id] = .loaded(runner)
+        note(.made(runner), of: id)
         armSweep()
         await attach(client, to: runner, kind: kind, after: nil, epoch: nil, isNew: true)
     }
@@ -180,6 +202,8 @@ extension SessionRegistry {
         let attached = AttachedClient(
             id: client.id, link: client.link, by: client.by, capabilities: client.capabilities)
         await runner.perform(.attach(attached, after: after, epoch: epoch, isNew: isNew), for: client)
+        // It may have ended while this waited, and has said so.
+        if isOver(runner), attachments[client.id] === runner { attachments[client.id] = nil }
         // It may have gone while this waited for the disk.
         if client.isEnded { await detach(client) }
     }
@@ -189,15 +213,19 @@ extension SessionRegistry {
     /// Ends what runs, then erases, and with it ends what waited. Nobody else is told but by a new list: there is no message for it.
     ///
     /// Its channels end first, so that nothing starts between the end of the turn and the erasing. If the disk takes nothing,
-    /// the session is still there and can be attached to again.
+    /// the session is still there: it goes on with what waits, and can be attached to again.
     func deleteSession(_ id: SessionID, _ request: ClientRequest, _ client: SessionClient) async {
         guard listings[id] != nil, deleting.insert(id).inserted else {
             return await refuse(request, .unknownSession, "session not found", client)
         }
-        defer { deleting.remove(id) }
         let runner = await runnerToErase(id)
         let erasure = await runner?.erasure() ?? SessionStep()
-        guard await conclude(request, client, erasure.writes + [.deleteSession(id)]) else { return }
+        let isErased = await conclude(request, client, erasure.writes + [.deleteSession(id)])
+        deleting.remove(id)
+        guard isErased else {
+            if let runner { loadAnew(after: runner) }
+            return
+        }
         listings[id] = nil
         await runner?.erased(erasure)
         if let runner { forget(id, with: runner.agent) }

@@ -14,11 +14,19 @@ extension SessionRegistry {
                 client, .error(.init(message: failure.sentence, code: failure.code, operation: frame.operation)),
                 frame.ref)
         }
-        guard let request = await admit(frame, from: client) else { return }
+        guard let request = await admit(frame, from: client), await mayAct(client, request) else { return }
         if let fault = channelFault(of: frame, from: client) {
             return await refuse(request, .wrongChannel, fault, client)
         }
         await route(request, frame, client)
+    }
+
+    /// The device may have been revoked while its request waited; what waited in the sessions was dropped then. To be asked
+    /// after each wait and before anything is taken.
+    private func mayAct(_ client: SessionClient, _ request: ClientRequest) async -> Bool {
+        guard revoked.contains(client.node) else { return true }
+        await refuse(request, .revoked, "the device was revoked", client)
+        return false
     }
 
     /// Spec/native-wire.md §1: which messages go on which stream.
@@ -94,6 +102,7 @@ extension SessionRegistry {
         guard let id else { return await refuse(request, .badInput, "session_id is missing", client) }
         switch await runner(for: id) {
         case .success(let runner):
+            guard await mayAct(client, request) else { return }
             await runner.perform(.request(request), for: client)
             switch request.message {
             case .renameSession, .archiveSession, .regenerateTitle: refreshPhones()
@@ -202,7 +211,7 @@ extension SessionRegistry {
         let sentence =
             switch code {
             case .opConflict: "this op_id was used for something else"
-            case .opSettled: "this operation was settled as never sent"
+            case .opSettled: OperationLedger.settledSentence
             case .opExpired: "this op_id is too old to know whether it was done"
             default: "the operation cannot be taken now"
             }
@@ -253,10 +262,11 @@ extension SessionRegistry {
             try await environment.store.commit(writes)
         } catch {
             if let key = request.operation { ledger.abandon(key) }
-            let code: ErrorCode = if case .notSaved = error { .notSaved } else { .internal }
             tell(
                 client,
-                .error(.init(message: error.description, code: code, operation: request.operation?.id)), request.ref)
+                .error(
+                    .init(message: error.description, code: ErrorCode(error), operation: request.operation?.id)),
+                request.ref)
             return false
         }
         if let receipt, let key = request.operation {

@@ -16,12 +16,17 @@ package actor SessionRegistry: SessionService {
     let directory = ConnectionDirectory()
 
     /// Loaded sessions, and those that are being loaded.
-    var slots: [SessionID: Slot] = [:]
+    private(set) var slots: [SessionID: Slot] = [:]
     /// One line for each session there is.
     var listings: [SessionID: SessionInfo] = [:]
     /// Sessions that are being erased: nobody may load them.
     var deleting: Set<SessionID> = []
     var groups: [GroupRow] = []
+    /// A change of the groups is read, written to the disk and applied without another one in between.
+    let groupChanges = Turnstile()
+    /// Devices that may not do anything any more. What they asked before may still be on its way, or lie in a session that is not
+    /// loaded.
+    var revoked: Set<NodeID> = []
     var pinnedProjects: Set<String> = []
     /// Which session each channel hears.
     var attachments: [ClientID: SessionRunner] = [:]
@@ -36,10 +41,7 @@ package actor SessionRegistry: SessionService {
     private var sweep: LoopTimer?
     private var lastPrune = Instant.zero
 
-    enum Slot {
-        case loading(Task<LoadOutcome, Never>)
-        case loaded(SessionRunner)
-    }
+    typealias Slot = SessionSlot<Task<LoadOutcome, Never>, SessionRunner>
 
     /// A session that nobody used for so long is put away. Loading one again takes milliseconds.
     private static let idleTime = Duration.seconds(300)
@@ -61,6 +63,7 @@ package actor SessionRegistry: SessionService {
         for name in try await environment.store.settings(under: Self.pinnedPrefix).keys {
             pinnedProjects.insert(String(name.text.dropFirst(Self.pinnedPrefix.text.count)))
         }
+        revoked = Set(try await environment.store.devices().filter { $0.revokedAt != nil }.map(\.node))
         let lines = try await environment.store.sessions()
         for line in lines { await note(line) }
         let loop = environment.loop
@@ -118,7 +121,7 @@ package actor SessionRegistry: SessionService {
     }
 
     /// Loading settles what the crash left. For a session that cannot be loaded nothing may go on unseen.
-    private func recover(_ id: SessionID, _ process: AgentProcess?) async {
+    func recover(_ id: SessionID, _ process: AgentProcess?) async {
         guard listings[id] != nil else { return }
         if case .failure(let failure) = await runner(for: id) {
             environment.diagnostics.record(
@@ -173,7 +176,12 @@ package actor SessionRegistry: SessionService {
             needingYou: listings.values.count { $0.pendingPermissions + $0.pendingQuestions > 0 })
     }
 
+    package func readmit(_ device: NodeID) {
+        revoked.remove(device)
+    }
+
     package func revoke(_ device: NodeID) async {
+        revoked.insert(device)
         for slot in slots.values { await runner(in: slot)?.perform(.revoked(device)) }
     }
 
@@ -206,16 +214,21 @@ package actor SessionRegistry: SessionService {
         listings[info.sessionID] = info
     }
 
-    /// A runner that can do nothing more: its channels end, and the next attach loads the session anew.
+    /// A runner that can do nothing more: its channels end, and the session is loaded anew, now or with the next attach.
     private func drop(_ runner: SessionRunner) {
         guard case .loaded(let loaded) = slots[runner.id], loaded === runner else { return }
         forget(runner)
-        listings[runner.id]?.state = .idle
+        loadAnew(after: runner)
+    }
+
+    /// The only place where what is in memory of a session changes.
+    func note(_ event: Slot.Event, of id: SessionID) {
+        slots[id] = Slot.after(event, in: slots[id])
     }
 
     /// Takes a runner out; native channels end, stock connections are attached to nothing.
     func forget(_ runner: SessionRunner) {
-        slots[runner.id] = nil
+        note(.left(runner), of: runner.id)
         for (client, attached) in attachments where attached === runner { attachments[client] = nil }
         runner.assumeIsolated { runner in
             for client in runner.handles.values where client.role == .session { client.end() }
@@ -238,7 +251,7 @@ package actor SessionRegistry: SessionService {
         let deadline = Instant(nanoseconds: loop.now.nanoseconds).advanced(by: .zero - Self.idleTime)
         for case .loaded(let runner) in slots.values
         where runner.assumeIsolated({ $0.isIdle(since: deadline) }) {
-            slots[runner.id] = nil
+            note(.left(runner), of: runner.id)
             listings[runner.id]?.state = .idle
         }
         if lastPrune.advanced(by: Self.pruneInterval) <= loop.now { loop.spawn { [self] in await prune() } }

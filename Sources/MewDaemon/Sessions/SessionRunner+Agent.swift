@@ -8,10 +8,20 @@ import MewWire
 extension SessionRunner {
     func start(_ turn: AgentTurn) {
         let host = TurnHost(runner: self, turn: turn.turn, environment: environment)
+        let leftover = core.record.process
         agentTask = environment.loop.spawn { [self] in
+            if let leftover { await end(leftover, for: host) }
             let result = await agent.run(turn, host: host)
             await ended(.turnEnded(turn.turn, result))
         }
+    }
+
+    /// What is on record before the agent of a turn begins is none of its own: it did not die when it was to. It is asked again
+    /// each time; as long as it lives no process is recorded beside it.
+    private func end(_ leftover: AgentProcess, for host: TurnHost) async {
+        guard await environment.endLeftovers(leftover).isEmpty else { return }
+        // A turn that is cancelled meanwhile leaves the record to the next one.
+        try? await host.didEnd(leftover)
     }
 
     private func ended(_ end: SessionInput) {

@@ -54,14 +54,14 @@ extension SessionRunner {
             if let key = message.screen { lastScreen = (key, forms) }
         case .attached:
             for client in attached { deliver(&forms, message, to: client, isQuiet: true) }
-            pace.told()
+            pace.told(bytes: message.event?.body.count ?? Self.unnumberedBytes)
         case .everyone:
             // Attached native channels get the numbered event; what is not numbered goes on control only.
             if message.event != nil {
                 for client in attached where client.role == .session {
                     deliver(&forms, message, to: client, isQuiet: true)
                 }
-                pace.told()
+                pace.told(bytes: message.event?.body.count ?? Self.unnumberedBytes)
             }
             services.directory.broadcast(&forms, attached: Set(handles.keys), upTo: message.upTo)
             for client in attached where client.role == .stock { watchForGap(client) }
@@ -81,19 +81,20 @@ extension SessionRunner {
         if case .overflowed(let after) = push { overflowed(client, after) }
     }
 
+    /// About as much as a message has that is no event.
+    private static let unnumberedBytes = 256
+
     /// What those who hear the session were told quietly is sent, now or when it is time.
     func wakeAttached() {
-        guard let due = pace.due(now: environment.loop.now), wakeTimer == nil else { return }
+        guard let due = pace.due(now: environment.loop.now) else { return }
         guard due > environment.loop.now else { return wakeNow() }
-        wakeTimer = environment.loop.schedule(at: due) { [self] in
-            assumeIsolated { runner in
-                runner.wakeTimer = nil
-                runner.wakeNow()
-            }
-        }
+        guard wakeTimer == nil else { return }
+        wakeTimer = environment.loop.schedule(at: due) { [self] in assumeIsolated { $0.wakeNow() } }
     }
 
     private func wakeNow() {
+        if let wakeTimer { environment.loop.cancel(wakeTimer) }
+        wakeTimer = nil
         pace.woke(now: environment.loop.now)
         for client in attached { client.wake() }
     }

@@ -90,14 +90,17 @@ extension SessionRunner {
 
     private var heldCancels: Int { held.count { if case .request = $0.input { true } else { false } } }
 
-    /// The command that fills the disk can be ended: it is told to stop at once, what it still says is dropped, and the cancel
-    /// itself waits for the disk with its receipt, because "not saved" would say that it had no effect.
+    /// The command that fills the disk can be ended: it is told to stop at once, what it still says and asks is dropped, and the
+    /// cancel itself waits for the disk with its receipt, because "not saved" would say that it had no effect. That its process is
+    /// gone is a fact and stays: the session would wait for that process for ever.
     private func stopUnsaved(_ cancel: Waiting) {
         let running = core.record.turn?.id
         agentTask?.cancel()
         _ = gatherer.flush()
         held.removeAll { item in
-            guard case .agent(let call, _, let turn) = item.input, turn == running else { return false }
+            guard case .agent(let call, let what, let turn) = item.input, turn == running, !what.isEndOfProcess else {
+                return false
+            }
             answer(call, .failed(.cancelled))
             return true
         }
@@ -118,12 +121,21 @@ extension SessionRunner {
             var state = await store.saving()
             while !state.isSaving, await health.isUnsaved {
                 let news = await store.savingChanged(from: state)
-                // A cancelled wait, and a store that is closed, have no news.
-                guard news != state else { return }
+                // No news may also be two changes of which the second undid the first.
+                if news == state, await hasNoMoreNews(store) { return }
                 state = news
             }
             await goOn()
         }
+    }
+
+    /// A cancelled wait, and a store that is closed.
+    private func hasNoMoreNews(_ store: any SessionStore) async -> Bool {
+        guard !Task.isCancelled else { return true }
+        do throws(StoreError) { _ = try await store.setting(SessionRegistry.autoSummary) } catch {
+            return error == .closed
+        }
+        return false
     }
 
     private func goOn() {
@@ -152,13 +164,31 @@ extension SessionRunner {
 
     /// Nothing could be stored, so that an `error` answers and no receipt (spec/native-wire.md §2).
     private func refuse(_ item: Waiting, _ refusal: Refusal) {
-        guard case .request(let request) = item.input else { return }
-        if let key = request.operation { services.ledger.abandon(key) }
-        guard let client = item.client else { return }
-        let error = DaemonMessage.ErrorReply(
-            message: refusal.sentence, code: refusal.code, operation: request.operation?.id)
-        var forms = FrameForms(.error(error), session: id, ref: request.ref)
+        switch item.input {
+        case .request(let request):
+            if let key = request.operation { services.ledger.abandon(key) }
+            tell(item.client, refusal, operation: request.operation?.id, ref: request.ref)
+        case .attach:
+            tell(item.client, refusal)
+            // It was opened for the session that it does not get.
+            if let client = item.client, client.role == .session { client.end() }
+        case .resume, .drained, .detach, .agent, .turnEnded, .commandEnded, .recovered, .shutDown, .erased, .revoked,
+            .deadline:
+            break
+        }
+    }
+
+    private func tell(
+        _ client: SessionClient?, _ refusal: Refusal, operation: OperationID? = nil, ref: String? = nil
+    ) {
+        guard let client else { return }
+        let error = DaemonMessage.ErrorReply(message: refusal.sentence, code: refusal.code, operation: operation)
+        var forms = FrameForms(.error(error), session: id, ref: ref)
         guard let bytes = forms.bytes(for: client, isAttached: false) else { return }
         _ = client.push(bytes, .reply)
     }
+}
+
+extension AgentCall {
+    fileprivate var isEndOfProcess: Bool { if case .didEnd = self { true } else { false } }
 }

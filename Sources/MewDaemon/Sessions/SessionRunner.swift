@@ -93,6 +93,11 @@ actor SessionRunner {
         submit(Waiting(input: input))
     }
 
+    /// For a session that comes into memory: those who were revoked while it was not there.
+    func dropWork(of revoked: Set<NodeID>) {
+        for device in core.waitingDevices.intersection(revoked).sorted() { submit(.revoked(device)) }
+    }
+
     func submit(_ item: Waiting) {
         lastUse = environment.loop.now
         tellGathered(before: item.input)

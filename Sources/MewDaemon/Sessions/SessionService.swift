@@ -31,6 +31,9 @@ package protocol SessionService: Sendable {
     /// The device may no longer do anything: what it queued is refused (NEEDS N-25). Its channels are the caller's to close.
     func revoke(_ device: NodeID) async
 
+    /// The device was paired, perhaps after it was revoked: it may do things.
+    func readmit(_ device: NodeID) async
+
     /// Ends the running turns in order, as interrupted, and keeps what waits for the next start. Afterwards nothing is handled.
     func shutDown() async
 }

@@ -5,7 +5,7 @@ import Synchronization
 final class Turnstile: Sendable {
     private struct State {
         var isTaken = false
-        /// As many as there are operators at work: the control socket bounds them.
+        /// As many as ask at once: operators, whom the control socket bounds, or channels, which ask one thing at a time.
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 

@@ -46,7 +46,7 @@ package actor RelayServer {
         return try hub.listen(address, sealed: sealed, network)
     }
 
-    /// Answers probes for address discovery, so that iroh endpoints are online at once (spec/iroh-wire.md §4.9).
+    /// Answers probes for address discovery with a refusal, so that iroh endpoints are online at once (spec/iroh-wire.md §4.9).
     @discardableResult
     package func answerProbes(
         _ address: SocketAddress, network: any DatagramNetwork = KernelNetwork()

@@ -1,3 +1,4 @@
+public import MewIdentity
 public import MewWire
 
 extension SessionCore {
@@ -15,6 +16,9 @@ extension SessionCore {
 
     /// Nothing runs and nothing waits.
     public var isAtRest: Bool { isIdle && work.isEmpty && clients.isEmpty }
+
+    /// Whose prompts, switches, commands and guidance wait. Guidance alone does not make a session busy.
+    public var waitingDevices: Set<NodeID> { Set((work + guidance).map(\.work.by.node)) }
 
     /// A crash left something to settle, or work waits that nobody has begun.
     public var needsRecovery: Bool {

@@ -5,29 +5,35 @@ public import MewBase
 ///
 ///            told                      woken
 ///     rested ────► due (at once) ──────────────► resting ── told ──► due (when the rest is over)
+///                                                           └ much ► due (at once)
 ///
 /// Pure value.
 public struct WakePace: Sendable {
     /// What an event can be late by that follows another. No eye sees it, and beside a network it is nothing.
     public static let rest: Duration = .milliseconds(4)
 
+    /// Much more would fill the queue of a client that reads fast.
+    public static let maxBytes = 64 << 10
+
     private var lastWake: Instant?
-    private var isTold = false
+    /// Of what was told since; nil for nothing.
+    private var toldBytes: Int?
 
     public init() {}
 
     /// Something waits for those who hear the session.
-    public mutating func told() {
-        isTold = true
+    public mutating func told(bytes: Int) {
+        toldBytes = (toldBytes ?? 0) + bytes
     }
 
     /// When they have to be woken; nil while nothing waits.
     public func due(now: Instant) -> Instant? {
-        guard isTold else { return nil }
-        return lastWake.map { max(now, $0.advanced(by: Self.rest)) } ?? now
+        guard let toldBytes else { return nil }
+        guard let lastWake, toldBytes < Self.maxBytes else { return now }
+        return max(now, lastWake.advanced(by: Self.rest))
     }
 
     public mutating func woke(now: Instant) {
-        (lastWake, isTold) = (now, false)
+        (lastWake, toldBytes) = (now, nil)
     }
 }

@@ -47,4 +47,6 @@ extension [SessionLoss] {
 extension SettingName {
     /// What the last repair lost, as `[SessionLoss].stored`; gone with the next start after a clean end.
     public static let losses: SettingName = "store.losses"
+    /// How many sessions are gone with their names, in digits; goes with `losses`.
+    public static let sessionsGone: SettingName = "store.sessions-gone"
 }

@@ -5,7 +5,8 @@ public import MewWire
 /// devices, groups and settings (DESIGN §8).
 ///
 /// Contract: when `commit` returns, all of `writes` are on the disk, also through a loss of power; when it throws, none of them
-/// is there, and only after `inDoubt` might a crash bring them back. Commits take effect in the order in which they were called, and a read sees every commit that returned before it.
+/// is there, and only after `inDoubt` might a crash bring them back. Commits take effect in the order in which they were called,
+/// and a read sees every commit that returned before it.
 /// Implementations may gather several commits into one, for at most 2 ms.
 ///
 /// Bodies are JSON texts that the store neither reads nor changes. A body that comes back damaged is left out: one bad record
@@ -63,13 +64,17 @@ public protocol SessionStore: Sendable {
     /// Whether writes reach the disk now.
     func saving() async -> SavingState
 
+    /// The error of a commit of which nobody knows whether a crash brings it back; nil while there is none.
+    func doubt() async -> StoreError?
+
     /// Suspends until the state differs from `known`, or the task is cancelled; returns the present one.
     func savingChanged(from known: SavingState) async -> SavingState
 }
 
-/// Why the store did not do it. Nothing was changed.
+/// Why the store did not do it. Nothing was changed, except perhaps after `inDoubt`.
 public enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// No room on the disk, or the device fails. The store tries again by itself; `SavingState` tells when it succeeds.
+    /// No room on the disk, or the device fails. The store tries again by itself; `SavingState` tells when it succeeds. Or the
+    /// file was found damaged; then nothing more is saved until the next start has repaired it.
     case notSaved(reason: String)
     /// The device failed while a commit was made durable. That commit is undone, but until the store can write again nobody knows
     /// whether a start after a crash finds it. Other commits are answered so as well, because they may repeat it.
@@ -80,7 +85,7 @@ public enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     case locked
     /// The database or its directory cannot be written.
     case readOnly(path: String)
-    /// The file is damaged beyond what repair can do.
+    /// What was asked for stands on a damaged page, or the whole file is damaged beyond what repair can do.
     case damaged(String)
     /// A write that contradicts what is stored: a fault of ours.
     case contradiction(String)
@@ -97,6 +102,16 @@ public enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case .damaged(let what): "the database is damaged: \(what)"
         case .contradiction(let what): "a write contradicts what is stored: \(what)"
         case .closed: "the store is closed"
+        }
+    }
+}
+
+extension ErrorCode {
+    /// What a client is told whose request the store did not do: only `notSaved` says that it has certainly no effect.
+    public init(_ error: StoreError) {
+        switch error {
+        case .notSaved: self = .notSaved
+        case .inDoubt, .newerSchema, .locked, .readOnly, .damaged, .contradiction, .closed: self = .internal
         }
     }
 }

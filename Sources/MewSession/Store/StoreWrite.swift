@@ -7,7 +7,8 @@ public enum StoreWrite: Hashable, Sendable {
 
     /// Adds or replaces the session's record.
     case putSession(SessionRow)
-    /// Removes the session with all that belongs to it. Receipts stay, for 30 days.
+    /// Removes the session with all that belongs to it. Receipts stay like those of no session, until 30 days after their last
+    /// change: those of an older session are gone with the next `prune`, and their operations have expired.
     case deleteSession(SessionID)
     /// Sequence numbers follow each other without holes; anything else is a contradiction.
     case appendEvent(SessionID, EventRow)

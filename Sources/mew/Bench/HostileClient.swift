@@ -20,6 +20,9 @@ struct HostileClient: Sendable {
         case halves
         /// Attaches and leaves, over and over.
         case visits
+        /// As much of everything at once as there may be: channels that are never read, and half messages that fill what may be
+        /// unread. The worst by arithmetic.
+        case mix
     }
 
     let mode: Mode
@@ -94,10 +97,10 @@ struct HostileClient: Sendable {
             case .channels:
                 for _ in 0..<Self.channels { _ = try await attach(on: connection) }
             case .halves:
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for _ in 0..<Self.halves { group.addTask { try await half(on: connection) } }
-                    try await group.waitForAll()
-                }
+                try await halves(on: connection)
+            case .mix:
+                for _ in 0..<(Self.channels - Self.halves) { _ = try await attach(on: connection) }
+                try await halves(on: connection)
             case .visits:
                 for _ in 0..<Self.visits { try await visit(on: connection) }
             }
@@ -112,6 +115,13 @@ struct HostileClient: Sendable {
         try await stream.write(Self.frame(.attachSession(.init(sessionID: session, clientKind: .cli))))
         await streams.count()
         return stream
+    }
+
+    private func halves(on connection: Connection) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<Self.halves { group.addTask { try await half(on: connection) } }
+            try await group.waitForAll()
+        }
     }
 
     /// Half of a message of 8 MiB.

@@ -13,6 +13,8 @@ struct ClientCommand: Sendable {
     let environment: ClientEnvironment
     /// Where a node can be looked for of which only the ID is known.
     let knownRelays: [RelayURL]
+    /// As they were when the command began.
+    private let remembered: [DaemonRecord]
     let relayUse: RelayUse
     let relayTrust: RelayTrust
 
@@ -38,8 +40,8 @@ struct ClientCommand: Sendable {
             dialer: dialer, clock: LoopClock(context.runtime.loop), wallClock: { .now }, entropy: SystemEntropy(),
             store: store, deviceName: HostName.current, app: "mew \(CommandLineProgram.version)", clientKind: .cli)
         return ClientCommand(
-            context: context, store: store, environment: environment, knownRelays: knownRelays, relayUse: use,
-            relayTrust: trust)
+            context: context, store: store, environment: environment, knownRelays: knownRelays, remembered: daemons,
+            relayUse: use, relayTrust: trust)
     }
 
     /// Only the registry; nothing is dialled.
@@ -68,6 +70,16 @@ struct ClientCommand: Sendable {
         let canSearch = !knownRelays.isEmpty || !invocation.arguments.all(Common.address).isEmpty
         let record = try DaemonSelection(try await records().registry).find(text, orDial: canSearch)
         return Target(record: record, routes: invocation.routes(to: record.node))
+    }
+
+    /// Relays that are known by other daemons only. Each dial looks for its daemon there as well, in case it is there, but what is
+    /// wrong with them is not what keeps it from this device.
+    func relaysOfOthers(than target: Target) -> Set<String> {
+        let same = remembered.filter { $0.node == target.record.node }
+        let own = (([target.record] + same).flatMap(\.relays) + target.routes.relays).compactMap { try? RelayURL($0) }
+        let named = own + relayUse.relays
+        let others = knownRelays.filter { relay in !named.contains { $0.isSamePlace(as: relay) } }
+        return Set(others.map(\.description))
     }
 
     struct Target: Sendable {
@@ -134,11 +146,14 @@ struct ClientCommand: Sendable {
     private func ready(
         _ feed: Feed<ClientEvent>, _ target: Target, _ waiting: DialWait
     ) async throws(CommandFailure) -> ReadyLink {
-        let early = await withTimeLimit(DialWait.unexplained, on: context.runtime.loop) { await Self.outcome(feed) }
+        let others = relaysOfOthers(than: target)
+        let early = await withTimeLimit(DialWait.unexplained, on: context.runtime.loop) {
+            await Self.outcome(feed, others: others)
+        }
         var result = early.value
         if result == nil, early.isLate {
             if let words = waiting.words(for: target, on: context.terminal) { context.output.note(words) }
-            result = await Self.outcome(feed)
+            result = await Self.outcome(feed, others: others)
         }
         do throws(ClientError) {
             return try (result ?? .failure(ClientError(.unreachable, "the connection was given up"))).get()
@@ -148,12 +163,15 @@ struct ClientCommand: Sendable {
     }
 
     /// What the dial came to; nil when the feed or this task ended first.
-    private static func outcome(_ feed: Feed<ClientEvent>) async -> Result<ReadyLink, ClientError>? {
+    ///
+    /// - Parameter others: relays that decide nothing.
+    private static func outcome(_ feed: Feed<ClientEvent>, others: Set<String>) async -> Result<ReadyLink, ClientError>?
+    {
         for await event in feed {
             guard case .phase(let phase) = event else { continue }
             switch phase {
             case .ready(let link): return .success(link)
-            case .waiting(_, let trouble): return .failure(ClientError(trouble))
+            case .waiting(_, let trouble): return .failure(ClientError(trouble.notDecided(by: others)))
             case .parked(let refusal): return .failure(ClientError(refusal))
             case .idle, .dialing, .greeting, .pairing: continue
             }

@@ -19,7 +19,7 @@ extension CommandFailure {
             switch error {
             case .readOnly: .directoryReadOnly
             case .notSaved: .notSaved
-            case .unreadable, .damaged: .internal
+            case .unreadable, .notAFile, .damaged: .internal
             case .refused, .tooManyOperations, .unknownDelivery: .busy
             case .draftTooLong: .tooLarge
             }
@@ -31,6 +31,7 @@ extension CommandFailure {
         case .readOnly: localHint(.directoryReadOnly)
         case .notSaved: localHint(.notSaved)
         case .unreadable: "Check its permissions."
+        case .notAFile: "Move it away."
         case .damaged: "Restore it from a backup; deleting it makes this device forget its daemons."
         case .refused: nil
         case .tooManyOperations, .unknownDelivery: localHint(.busy)

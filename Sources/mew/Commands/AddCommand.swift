@@ -145,7 +145,8 @@ private struct Pairing: Sendable {
             switch phase {
             case .pairing(let digits, let seconds): showDigits(digits, seconds)
             case .ready: return try await remember(await supervisor.view.record)
-            case .waiting(_, let trouble): throw failure(ClientError(trouble))
+            case .waiting(_, let trouble):
+                throw failure(ClientError(trouble.notDecided(by: command.relaysOfOthers(than: target))))
             case .parked(let refusal): throw failure(refusal)
             case .idle, .dialing, .greeting: continue
             }

@@ -11,7 +11,8 @@ extension Command {
         "plain-http", "IP:PORT", "with a certificate: listen here without TLS as well",
         read: Readers.socketAddress("--plain-http"))
     private static let udp = Option<SocketAddress>(
-        "udp", "IP:PORT", "answer address discovery here (default: all addresses, port 7842)",
+        "udp", "IP:PORT",
+        "tell iroh endpoints here at once that there is no address discovery (default: all addresses, port 7842)",
         read: Readers.socketAddress("--udp"))
     private static let noUDP = Flag("no-udp", "answer nothing on UDP")
     private static let certificate = Option<String>(
@@ -53,7 +54,8 @@ extension Command {
         details: [
             "For a machine that everybody can reach. It sees who sends to whom and how much, never what. mew nodes and iroh "
                 + "endpoints use it with a URL it prints when it is ready: with a certificate those of the hosts it is for, without "
-                + "one http://ADDRESS:3340/. Its TCP port and its UDP port have to be open.",
+                + "one http://ADDRESS:3340/. Its TCP port has to be open. What it answers on UDP only spares iroh "
+                + "endpoints a wait of three seconds: mew needs no UDP of a relay, and punches no holes through NATs yet.",
             "By the URL with its key pinned (behind the #) no other relay is taken for this one: over https:// not even one with a "
                 + "certificate for the name, over http:// not one at a wrong address. It does not replace the certificate: one of an "
                 + "authority of your own is believed with --relay-trust only.",

@@ -55,7 +55,7 @@ extension Command {
             let reason = status.notSavingReason?.printable(limit: 200) ?? "unknown reason"
             output.sentence("NOTHING IS BEING SAVED: \(reason)")
         }
-        for line in lossLines(status.losses) { output.sentence(line) }
+        for line in lossLines(status) { output.sentence(line) }
         if output.isJSON { output.json(row(status)) }
         if status.links.isEmpty { output.line("nobody is connected") }
         for link in status.links { show(LinkReport(link, of: status.name.printableName), output) }
@@ -65,13 +65,21 @@ extension Command {
     /// As many as people read; JSON has all.
     private static let shownLosses = 10
 
-    private static func lossLines(_ losses: [ControlLoss]) -> [String] {
-        let lines = losses.prefix(shownLosses).map { loss in
+    static func lossLines(_ status: ControlStatus) -> [String] {
+        let lines = status.losses.prefix(shownLosses).map { loss in
             let name = loss.title.map { "\"\($0.printable(limit: 60))\" (\(loss.session.printable(limit: 40)))" }
             return "lost with the damaged database: \(name ?? loss.session.printable(limit: 40)): \(words(of: loss))"
         }
-        let more = losses.count - lines.count
+        let more = status.losses.count - lines.count
         return lines + (more > 0 ? ["and something of \(Words.count(more, "more session"))"] : [])
+            + goneLines(status.sessionsGone)
+    }
+
+    /// `mew ls` cannot show them: nothing is left that names them.
+    private static func goneLines(_ count: Int) -> [String] {
+        guard count > 0 else { return [] }
+        let (whole, names) = (Words.count(count, "whole session"), count == 1 ? "its name" : "their names")
+        return ["lost with the damaged database: \(whole), and \(names) as well"]
     }
 
     private static func words(of loss: ControlLoss) -> String {
@@ -91,7 +99,7 @@ extension Command {
             "sessions": .integer(Int64(status.sessions)), "running": .integer(Int64(status.runningSessions)),
             "needs_you": .integer(Int64(status.sessionsNeedingYou)),
             "paired": .integer(Int64(status.pairedDevices)), "saving": .bool(status.isSaving),
-            "losses": .array(status.losses.map(\.row)),
+            "losses": .array(status.losses.map(\.row)), "sessions_gone": .integer(Int64(status.sessionsGone)),
         ]
     }
 

@@ -33,7 +33,7 @@ actor FileClientStore: ClientStore {
         do throws(SystemError) {
             bytes = try directory.read(Self.file, maxBytes: Self.maxBytes)
         } catch {
-            throw .unreadable(path: path, cause: error.words)
+            throw error.kind == .isADirectory ? .notAFile(path: path) : .unreadable(path: path, cause: error.words)
         }
         guard let bytes else { return ClientRecords() }
         do throws(StoredFormError) {
@@ -94,6 +94,7 @@ actor FileClientStore: ClientStore {
     private static func storeError(_ error: SystemError, path: String) -> ClientStoreError {
         switch error.kind {
         case .readOnly, .permissionDenied: .readOnly(path: path)
+        case .isADirectory: .notAFile(path: path)
         case .busy: .notSaved(path: path, cause: "another mew process holds the lock")
         default: .notSaved(path: path, cause: error.words)
         }

@@ -28,7 +28,7 @@ struct RelayOptions: Sendable {
     /// The port of the reference server without TLS.
     static let plainPort: UInt16 = 3340
     static let sealedPort: UInt16 = 443
-    /// Where iroh expects address discovery.
+    /// Where iroh expects address discovery, and waits for it unless it is told that there is none.
     static let discoveryPort: UInt16 = 7842
 }
 
@@ -235,7 +235,9 @@ struct RelayRun: Sendable {
             output.note("Also without TLS: \(url)")
         }
         for url in pinned { output.note("With its key pinned: \(url)") }
-        for address in listening.udp { output.note("Answers address discovery on UDP \(address).") }
+        for address in listening.udp {
+            output.note("Tells iroh endpoints on UDP \(address) that there is no address discovery here.")
+        }
         output.json([
             "event": "ready", "node_id": .string(node.z32), "http": Self.text(listening.http.first),
             "udp": Self.text(listening.udp.first), "tls": .bool(options.tls != nil),

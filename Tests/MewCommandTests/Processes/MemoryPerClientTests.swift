@@ -65,7 +65,7 @@ extension HostileClient.Mode {
     fileprivate var floods: Int {
         switch self {
         case .deaf: 6
-        case .channels: 2
+        case .channels, .mix: 2
         case .pages, .halves, .visits: 0
         }
     }
@@ -79,6 +79,7 @@ extension HostileClient.Mode {
         case .deaf: 1
         case .pages: 100
         case .channels: 64
+        case .mix: 48
         case .halves: 0
         case .visits: 300
         }

@@ -201,6 +201,58 @@ struct DiskFullTests {
         }
     }
 
+    @Test("a cancel while nothing is saved does not lose that the command's process has ended: the next command runs")
+    func processEnded() throws {
+        let gate = ScriptGate()
+        let process = AgentProcess(number: 4_711, startTicks: 9, bootID: "boot")
+        let next = AgentProcess(number: 4_712, startTicks: 10, bootID: "boot")
+        let verdict = Mutex<AgentHostError?>(nil)
+        let agent = ScriptedAgent([
+            [
+                .run { host throws(AgentHostError) in try await host.willStart(process) }, .wait(gate),
+                // As the shell agent does.
+                .run { host throws(AgentHostError) in try? await host.didEnd(process) },
+            ],
+            [
+                .run { host throws(AgentHostError) in
+                    do throws(AgentHostError) { try await host.willStart(next) } catch {
+                        verdict.withLock { $0 = error }
+                    }
+                }
+            ],
+        ])
+        try SessionsBench.with("process-full", agent: agent) { bench in
+            let (_, channel, _) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            bench.disk.limitRoom(to: 0)
+            gate.open()
+            try bench.world.run(for: .seconds(1))
+            try channel.send(.cancel(.init()))
+            bench.disk.limitRoom(to: nil)
+            try bench.world.run(for: .seconds(3))
+            try channel.send(.prompt(.init(text: "next")))
+            #expect(verdict.withLock { $0 } == nil)
+            #expect(try channel.take().receipts.last?.result == .completed)
+        }
+    }
+
+    @Test("news that is undone before it is read does not end the wait for the disk")
+    func undoneNews() throws {
+        let gate = ScriptGate()
+        let agent = ScriptedAgent([[.wait(gate), .emit(.notice("told"))]])
+        try SessionsBench.with("undone", agent: agent, commitTime: .milliseconds(1)) { bench in
+            let (_, channel, _) = try open(bench)
+            try channel.send(.prompt(.init(text: "run")))
+            bench.disk.limitRoom(to: 0)
+            gate.open()
+            try bench.world.run(for: .seconds(1))
+            _ = try channel.take()
+            bench.disk.limitRoom(to: nil)
+            try bench.world.run(for: .seconds(3))
+            #expect(try channel.take().receipts.last?.result == .completed)
+        }
+    }
+
     private struct StuckTurn {
         let control: BenchClient
         let channel: BenchClient
@@ -248,6 +300,32 @@ struct DiskFullTests {
             }
             #expect(notes == [SessionCore.crashNote])
             #expect(try result(of: turn, bench) == .interrupted)
+        }
+    }
+
+    @Test("after a refused delete the interrupted turn gets its end and what waited runs, though nobody comes")
+    func goesOnAfterDelete() throws {
+        let gate = ScriptGate()
+        let agent = ScriptedAgent([[.wait(gate), .emit(.notice("unsaved")), .hang], []])
+        try SessionsBench.with("delete-goes-on", agent: agent) { bench in
+            let (control, channel, id) = try open(bench)
+            let first = try #require(try channel.send(.prompt(.init(text: "one"))))
+            let second = try #require(try channel.send(.prompt(.init(text: "two"))))
+            bench.disk.limitRoom(to: 0)
+            gate.open()
+            try bench.world.run(for: .seconds(1))
+            _ = try control.take()
+            try control.send(.deleteSession(.init(sessionID: id)))
+            #expect(try control.take().errors.map(\.code) == [.notSaved])
+            try control.send(.listSessions)
+            #expect(try control.take().sessionList?.map(\.state) == [.idle])
+            bench.disk.limitRoom(to: nil)
+            try bench.world.run(for: .seconds(3))
+            _ = try control.take()
+            try control.send(.receiptQuery(.init(operations: [first, second], settle: false)))
+            #expect(try control.take().receipts.map(\.result) == [.interrupted, .completed])
+            try control.send(.listSessions)
+            #expect(try control.take().sessionList?.map(\.turnID) == [nil])
         }
     }
 

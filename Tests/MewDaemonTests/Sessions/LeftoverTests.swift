@@ -79,4 +79,35 @@ struct LeftoverTests {
             #expect(verdict.withLock { $0 } == .processRunning(Self.process))
         }
     }
+
+    @Test("a process that did not end at the start is asked again before each turn, until it is gone")
+    func goneLater() throws {
+        let verdicts = Mutex<[AgentHostError?]>([])
+        let next = AgentProcess(number: 5_000, startTicks: 1, bootID: "boot")
+        let later: [ScriptedAgent.Step] = [
+            .run { host throws(AgentHostError) in
+                do throws(AgentHostError) {
+                    try await host.willStart(next)
+                    try await host.didEnd(next)
+                    verdicts.withLock { $0.append(nil) }
+                } catch {
+                    verdicts.withLock { $0.append(error) }
+                }
+            }
+        ]
+        try SessionsBench.with("gone-later", agent: ScriptedAgent([script, later, later, later])) { bench in
+            bench.endedLeftovers.survives = true
+            let id = try crashInATurn(bench)
+            try bench.restart()
+            let channel = try bench.client(.session)
+            try channel.send(.attachSession(.init(sessionID: id)))
+            try channel.send(.prompt(.init(text: "too early")))
+            bench.endedLeftovers.survives = false
+            try channel.send(.prompt(.init(text: "again")))
+            try channel.send(.prompt(.init(text: "and again")))
+            #expect(verdicts.withLock { $0 } == [.processRunning(Self.process), nil, nil])
+            // At the start and before two turns; the third finds nothing on record.
+            #expect(bench.endedLeftovers.all == [Self.process, Self.process, Self.process])
+        }
+    }
 }

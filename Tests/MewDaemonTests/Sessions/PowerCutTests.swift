@@ -103,6 +103,27 @@ struct PowerCutTests {
         }
     }
 
+    @Test("while a sync that failed leaves a prompt in doubt, nobody says that it is absent")
+    func questionInDoubt() throws {
+        try SessionsBench.with("question-in-doubt", agent: ScriptedAgent([])) { bench in
+            var client = Client(seed: 1)
+            try client.open(bench)
+            let control = try bench.client(.control)
+            bench.disk.failSyncs(2)
+            let operation = try #require(try client.channel?.send(.prompt(.init(text: "go"))))
+            let query = ClientMessage.receiptQuery(.init(operations: [operation], settle: false))
+            // Twice: the second time it is known without the store that there is no receipt.
+            for _ in 0..<2 {
+                try control.send(query)
+                let frames = try control.take()
+                #expect(frames.receipts.isEmpty && frames.errors.map(\.code) == [.internal])
+            }
+            try bench.world.run(for: .seconds(3))
+            try control.send(query)
+            #expect(try control.take().receipts.map(\.state) == [.absent])
+        }
+    }
+
     @Test("a sync that fails once is told as not saved, because what it was to keep is overwritten at once")
     func overwrittenAtOnce() throws {
         try SessionsBench.with("overwritten", agent: ScriptedAgent([])) { bench in

@@ -321,6 +321,38 @@ struct RegistryTests {
         }
     }
 
+    @Test("two devices that change a group within one sync lose no change, and a deleted group stays deleted")
+    func groupsAtOnce() throws {
+        try SessionsBench.with("groups-at-once", agent: ScriptedAgent([]), commitTime: .milliseconds(20)) { bench in
+            let (laptop, phone) = (try bench.client(.control), try bench.client(.control, device: 2))
+            try laptop.send(.createGroup(.init(name: "Work", color: "blue")))
+            let id = try #require(try laptop.take().groups?.first?.id)
+            laptop.post(.updateGroup(.init(groupID: id, name: "Home")))
+            phone.post(.updateGroup(.init(groupID: id, color: "red")))
+            try bench.world.run(for: .seconds(1))
+            let group = try #require(try laptop.take().groups?.first)
+            #expect(group.name == "Home" && group.color == "red")
+            laptop.post(.deleteGroup(.init(groupID: id)))
+            phone.post(.updateGroup(.init(groupID: id, name: "Ghost")))
+            try bench.world.run(for: .seconds(1))
+            #expect(try laptop.take().groups == [])
+            let store = bench.store
+            #expect(try bench.run { try await store.groups().count } == 0)
+        }
+    }
+
+    @Test("two devices that make the last group at once make one")
+    func lastGroup() throws {
+        try SessionsBench.with("last-group", agent: ScriptedAgent([]), commitTime: .milliseconds(20)) { bench in
+            let (laptop, phone) = (try bench.client(.control), try bench.client(.control, device: 2))
+            for number in 1..<256 { try laptop.send(.createGroup(.init(name: "\(number)", color: "blue"))) }
+            for client in [laptop, phone] { client.post(.createGroup(.init(name: "last", color: "blue"))) }
+            try bench.world.run(for: .seconds(1))
+            #expect(try laptop.take().groups?.count == 256)
+            #expect(try phone.take().receipts.map(\.code) == [.badInput])
+        }
+    }
+
     @Test("deleting ends what runs, erases, ends the session's channels and sends new lists")
     func deleting() throws {
         let agent = ScriptedAgent([[.hang]])

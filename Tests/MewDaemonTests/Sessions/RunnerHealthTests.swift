@@ -94,7 +94,7 @@ struct RunnerHealthTests {
         inDoubt, erased: held or done
         inDoubt, revoked: held or done
         inDoubt, deadline: held or done
-        over, attach: dropped
+        over, attach: failed
         over, resume: dropped
         over, drained: dropped
         over, detach: dropped

@@ -26,11 +26,14 @@ final class DaemonBench: Sendable {
     static let node = Pairing.node(99)
 
     /// On a loop of the caller's, simulated or real.
-    init(loop: any Loop, devices rows: [Device] = []) async throws {
+    ///
+    /// - Parameter saving: what the disk does when the daemon starts.
+    init(loop: any Loop, devices rows: [Device] = [], saving: SavingState = .saving) async throws {
         self.loop = loop
         listener = network.endpoint(Self.node)
         listener.listen()
         for row in rows { try await devices.save(row, dropping: nil) }
+        await devices.set(saving)
         let daemon = Daemon(
             .init(node: Self.node, name: "desk", version: "0.2.0", bootID: BootID(ULID(high: 1, low: 1))),
             in: .init(
@@ -42,11 +45,11 @@ final class DaemonBench: Sendable {
     }
 
     static func with(
-        devices: [Device] = [], _ body: (DaemonBench) async throws -> Void
+        devices: [Device] = [], saving: SavingState = .saving, _ body: (DaemonBench) async throws -> Void
     ) async throws {
         let loop = try EventLoop(name: "test")
         defer { loop.stop() }
-        let bench = try await DaemonBench(loop: loop, devices: devices)
+        let bench = try await DaemonBench(loop: loop, devices: devices, saving: saving)
         do {
             try await body(bench)
         } catch {
@@ -205,6 +208,7 @@ actor MemoryDevices: DeviceStore {
 /// Sessions that do not exist: lists are empty, everything else is unknown.
 final class FakeSessions: SessionService {
     private let clients = Mutex<[SessionClient]>([])
+    private let refused = Mutex<Set<NodeID>>([])
 
     func add(_ client: SessionClient) async {
         clients.withLock { $0.append(client) }
@@ -232,7 +236,12 @@ final class FakeSessions: SessionService {
 
     func tally() async -> SessionTally { SessionTally(sessions: 0, running: 0) }
 
-    func revoke(_ device: NodeID) async {}
+    func revoke(_ device: NodeID) async { refused.withLock { _ = $0.insert(device) } }
+
+    func readmit(_ device: NodeID) async { refused.withLock { _ = $0.remove(device) } }
+
+    /// Devices that were revoked and not paired again.
+    var revoked: Set<NodeID> { refused.withLock { $0 } }
 
     func shutDown() async {}
 }

@@ -3,12 +3,31 @@ import MewIdentity
 import MewLoop
 import MewSession
 import MewWire
+import Synchronization
 
 /// A store whose commits take time, as on a disk that syncs. A page takes as long as four of them.
 struct SlowStore: SessionStore {
+    /// Whether the first news of the disk has come.
+    private final class News: Sendable {
+        private let hasCome = Mutex(false)
+
+        /// True once.
+        func isFirst() -> Bool {
+            hasCome.withLock { hasCome in
+                defer { hasCome = true }
+                return !hasCome
+            }
+        }
+    }
+
+    private let news = News()
     let store: any SessionStore
     let loop: any Loop
     let commitTime: Duration
+
+    init(store: any SessionStore, loop: any Loop, commitTime: Duration) {
+        (self.store, self.loop, self.commitTime) = (store, loop, commitTime)
+    }
 
     func commit(_ writes: [StoreWrite]) async throws(StoreError) {
         try? await LoopClock(loop).sleep(until: loop.now.advanced(by: commitTime), tolerance: nil)
@@ -56,6 +75,12 @@ struct SlowStore: SessionStore {
 
     func processes() async throws(StoreError) -> [ProcessRow] { try await store.processes() }
     func prune(now: WallTime) async throws(StoreError) { try await store.prune(now: now) }
+    func doubt() async -> StoreError? { await store.doubt() }
     func saving() async -> SavingState { await store.saving() }
-    func savingChanged(from known: SavingState) async -> SavingState { await store.savingChanged(from: known) }
+
+    /// The first time, a change that is undone before anybody can read it.
+    func savingChanged(from known: SavingState) async -> SavingState {
+        if news.isFirst() { return known }
+        return await store.savingChanged(from: known)
+    }
 }

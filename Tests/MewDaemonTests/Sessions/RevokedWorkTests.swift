@@ -1,0 +1,98 @@
+import MewBase
+import MewIdentity
+import MewSession
+import MewSim
+import MewTestSupport
+import MewWire
+import Testing
+
+@testable import MewDaemon
+
+// Topology: a session, a laptop (device 1), a phone (device 2). Law (NEEDS N-25): after a revocation nothing of that device is taken
+// or handed on, wherever it lies.
+
+@Suite("what a revoked device has asked")
+struct RevokedWorkTests {
+    private static let phone = CoreBench.node(2)
+
+    /// The laptop's new session.
+    private func open(_ bench: SessionsBench) throws -> (channel: BenchClient, id: SessionID) {
+        let channel = try bench.client(.session)
+        try channel.send(.newSession(.init(cwd: "/tmp")))
+        return (channel, try #require(try channel.take().ready?.sessionID))
+    }
+
+    private func attach(_ bench: SessionsBench, _ id: SessionID, device: UInt8) throws -> BenchClient {
+        let channel = try bench.client(.session, device: device)
+        try channel.send(.attachSession(.init(sessionID: id)))
+        _ = try channel.take()
+        return channel
+    }
+
+    private func begun(_ agent: ScriptedAgent) -> [String] {
+        agent.deeds.compactMap { if case .began(_, let text) = $0 { text } else { nil } }
+    }
+
+    @Test("guidance in a session that is not loaded is dropped before anybody's prompt could take it along")
+    func guidance() throws {
+        try SessionsBench.with("revoked-guidance", agent: ScriptedAgent([])) { bench in
+            let (laptop, id) = try open(bench)
+            let phone = try attach(bench, id, device: 2)
+            try phone.send(.guide(.init(text: "do as I say")))
+            try phone.leave()
+            try laptop.leave()
+            try bench.world.run(for: .seconds(600))
+            let registry = bench.registry
+            #expect(try bench.run { await registry.slots.count } == 0)
+            try bench.run { await registry.revoke(Self.phone) }
+            _ = try attach(bench, id, device: 1)
+            let store = bench.store
+            let work = try bench.run { try await store.load(id, limits: SessionCore.loadLimits)?.work.count }
+            #expect(work == 0)
+        }
+    }
+
+    @Test("a start after a crash between the device's row and the sessions ends its prompts and runs the others")
+    func crash() throws {
+        let agent = ScriptedAgent([[.hang]])
+        try SessionsBench.with("revoked-crash", agent: agent) { bench in
+            let (laptop, id) = try open(bench)
+            let phone = try attach(bench, id, device: 2)
+            try laptop.send(.prompt(.init(text: "one")))
+            let dropped = try #require(try phone.send(.prompt(.init(text: "two"))))
+            try laptop.send(.prompt(.init(text: "three")))
+            let store = bench.store
+            let row = DeviceRow(
+                node: Self.phone, name: "phone", scope: .control, pairedAt: WallTime(milliseconds: 1),
+                revokedAt: WallTime(milliseconds: 2))
+            try bench.run { try await store.commit([.putDevice(row)]) }
+            bench.kill(seed: 1)
+            try bench.restart()
+            try bench.settle()
+            #expect(begun(agent) == ["one", "three"])
+            let control = try bench.client(.control, device: 2)
+            let registry = bench.registry
+            try bench.run { await registry.readmit(Self.phone) }
+            try control.send(.receiptQuery(.init(operations: [dropped], settle: false)))
+            #expect(try control.take().receipts.map(\.result) == [.cancelled])
+        }
+    }
+
+    @Test("a request that waits to be admitted is refused, and one after a new pairing is taken")
+    func admission() throws {
+        let agent = ScriptedAgent([])
+        try SessionsBench.with("revoked-admission", agent: agent) { bench in
+            let (_, id) = try open(bench)
+            let phone = try attach(bench, id, device: 2)
+            let registry = bench.registry
+            // The store is asked for the device's first operation.
+            phone.post(.prompt(.init(text: "late")))
+            try bench.run { await registry.revoke(Self.phone) }
+            try bench.settle()
+            #expect(try phone.take().receipts.map(\.code) == [.revoked])
+            try bench.run { await registry.readmit(Self.phone) }
+            try phone.send(.prompt(.init(text: "again")))
+            #expect(begun(agent) == ["again"])
+        }
+    }
+}
