@@ -29,7 +29,8 @@ struct AdoptionTests {
     @Test(
         "an app that starts again shows them, asks, and settles what nobody knows about",
         arguments: [
-            (MewClient.Operation.State.sending, true), (.unknown, true), (.stored, false), (.delivered(nil), false),
+            (MewClient.Operation.State.sending, true), (.unknown, true), (.stored(nil), false),
+            (.delivered(nil), false),
         ])
     func adopts(state: MewClient.Operation.State, settles: Bool) async throws {
         let stage = Stage()
@@ -103,7 +104,7 @@ struct AdoptionTests {
                 #expect(await second.view.operations.isEmpty)
             }
             try await channel.receipt(prompt, .stored)
-            _ = try await feed.operation { $0.id == prompt && $0.state == .stored }
+            _ = try await feed.operation { $0.id == prompt && $0.state == .stored(nil) }
         }
     }
 

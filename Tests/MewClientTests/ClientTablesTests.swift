@@ -277,7 +277,7 @@ struct DaemonStateTableTests {
         if link != .none { inputs.append(.linkReady(ready, .direct(.loopback(port: 1)))) }
         inputs += [.bound(id), .session(Frames.ready(.snapshot), id)]
         inputs += [.session(Frames.page(asOf: 1), id), .session(Frames.caughtUp(1), id)]
-        inputs += [(unknown, .unknown), (stored, .stored), (prompt, .sending)].map { .found([operation($0, $1)]) }
+        inputs += [(unknown, .unknown), (stored, .stored(nil)), (prompt, .sending)].map { .found([operation($0, $1)]) }
         for input in inputs { _ = state.apply(input, at: WallTime(milliseconds: 1)) }
         return state
     }

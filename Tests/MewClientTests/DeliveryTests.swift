@@ -22,7 +22,7 @@ struct DeliveryTests {
             let first = try await stage.supervisor.prompt("one", in: id)
             _ = try await channel.receive()
             try await channel.receipt(first, .stored)
-            _ = try await feed.operation { $0.state == .stored }
+            _ = try await feed.operation { $0.state == .stored(nil) }
             let second = try await stage.supervisor.prompt("two", in: id)
             try await channel.send(
                 .sessionActivityChanged(
@@ -50,7 +50,7 @@ struct DeliveryTests {
             let operation = try await stage.supervisor.prompt("one", in: id)
             _ = try await channel.receive()
             try await channel.receipt(operation, .stored)
-            _ = try await feed.operation { $0.state == .stored }
+            _ = try await feed.operation { $0.state == .stored(nil) }
             try await channel.send(.gap(DaemonMessage.Gap(sessionID: id, afterSequence: .zero)), session: id)
             guard case .resumeSession = try await channel.receive().message else {
                 throw FakeDaemonError("no resume")
@@ -80,7 +80,7 @@ struct DeliveryTests {
             // The original arrives now, behind the answer.
             #expect(try await channel.receive().operation == operation)
             try await link.control.receipt(operation, .stored)
-            _ = try await feed.operation { $0.id == operation && $0.state == .stored }
+            _ = try await feed.operation { $0.id == operation && $0.state == .stored(nil) }
         }
     }
 

@@ -33,7 +33,7 @@ struct DraftTests {
 
     @Test("a receipt clears the text it is about, and not what was written since", arguments: [false, true])
     func cleared(isEdited: Bool) throws {
-        for state in [Operation.State.stored, .delivered(nil), .settled(.completed)] {
+        for state in [Operation.State.stored(nil), .delivered(nil), .settled(.completed)] {
             var records = ClientRecords()
             let draft = try written("hello", &records)
             var operation = try begin(&records, "hello", from: draft)
@@ -66,7 +66,7 @@ struct DraftTests {
         _ = records.drafts.write("", to: id, of: desk)
         let second = try written("one", &records)
         #expect(first != second, "cleared and begun anew is another draft")
-        one.state = .stored
+        one.state = .stored(nil)
         records.record(one)
         #expect(records.drafts[desk, id]?.revision == second)
     }
@@ -96,7 +96,7 @@ struct DraftTests {
         let read = try ClientRecords(stored: records.stored)
         #expect(read == records)
         #expect(read.operations.first?.content?.message == .prompt(ClientMessage.Prompt(text: "“hello”\n\u{1}")))
-        operation.state = .stored
+        operation.state = .stored(nil)
         records.record(operation)
         #expect(records.operations.first?.content == nil)
         #expect(try ClientRecords(stored: records.stored).drafts.lastRevision == draft.number)
@@ -124,7 +124,8 @@ struct DraftTests {
     @Test(
         "the same words are not sent while nobody knows whether they arrived",
         arguments: [
-            (MewClient.Operation.State.unknown, true), (.sending, false), (.stored, false), (.delivered(nil), false),
+            (MewClient.Operation.State.unknown, true), (.sending, false), (.stored(nil), false),
+            (.delivered(nil), false),
         ])
     func twins(state: MewClient.Operation.State, blocks: Bool) throws {
         var records = ClientRecords()
@@ -180,7 +181,7 @@ struct ResendTests {
             _ = try await feed.operation { $0.id == operation.id && $0.state == .sending }
             try await channel.receipt(operation.id, .stored)
             let stored = try await result
-            #expect(stored.state == .stored)
+            #expect(stored.state == .stored(nil))
             let again = await #expect(throws: ClientError.self) { try await stage.supervisor.resend(stored) }
             #expect(again?.code == .busy, "the daemon has it")
         }
@@ -237,7 +238,7 @@ struct ResendTests {
             #expect(try await channel.receive().message == .prompt(ClientMessage.Prompt(text: "hello")))
             #expect(await supervisor.view.drafts[id] != nil, "it may get lost yet")
             try await channel.receipt(operation, .stored)
-            _ = try await feed.operation { $0.id == operation && $0.state == .stored }
+            _ = try await feed.operation { $0.id == operation && $0.state == .stored(nil) }
             #expect(await supervisor.view.drafts[id] == nil)
             #expect(await stage.store.records().drafts.all.isEmpty)
             await #expect(throws: ClientError.self) { try await supervisor.promptDraft(in: id) }

@@ -67,7 +67,7 @@ struct NothingForgottenTests {
     func liveAgain() {
         var state = Self.attached
         let lost = ClientInput.linkLost(ClientError(.unreachable, ""))
-        _ = Self.apply([Self.found(Self.clear, .setting, .stored), lost], to: &state)
+        _ = Self.apply([Self.found(Self.clear, .setting, .stored(nil)), lost], to: &state)
         let effects = Self.apply([Self.ready] + Self.live, to: &state)
         #expect(Self.queries(effects) == [[Self.clear]: false])
     }

@@ -15,7 +15,8 @@ struct OperationTests {
     private static let turn = TurnID(ULID(high: 2, low: 2))
 
     private static let states: [(name: String, state: MewClient.Operation.State)] = [
-        ("sending", .sending), ("stored", .stored), ("delivered", .delivered(turn)), ("settled", .settled(.completed)),
+        ("sending", .sending), ("stored", .stored(turn)), ("delivered", .delivered(turn)),
+        ("settled", .settled(.completed)),
         ("refused", .refused(.busy, message: "")), ("unknown", .unknown), ("absent", .absent),
     ]
 

@@ -180,7 +180,7 @@ struct ClientRecordsTests {
         var records = ClientRecords()
         var operation = try begin(&records, .cancel)
         records.drop(operation.id)
-        operation.state = .stored
+        operation.state = .stored(nil)
         records.record(operation)
         #expect(records.operations.isEmpty)
         for over in [Operation.State.settled(nil), .refused(.busy, message: ""), .absent] {

@@ -40,15 +40,33 @@ final class CommandStage: Sendable {
         var objects: [JSON] { out.lines.compactMap { try? JSON(parsing: $0) } }
     }
 
+    /// Where one command runs: what it prints, and the keyboard on which somebody may press Ctrl-C.
+    struct Seat: Sendable {
+        let out = LineCollector()
+        let err = LineCollector()
+        fileprivate let runtime: Runtime
+
+        func signal(_ signal: Signal) {
+            if !runtime.signals.isHeard { Issue.record("\(signal) came too early or too late: \(err.text)") }
+            runtime.signals.arrived(signal)
+        }
+    }
+
+    private func seat() async throws -> Seat {
+        let (network, dialer) = (network, dialer)
+        return Seat(
+            runtime: try await Runtime(loop: try EventLoop(name: "mew"), signals: nil) { options, _ in
+                dialer?(options) ?? network.endpoint(options.key.node)
+            })
+    }
+
     /// Runs one command line to its end.
     func run(_ words: String...) async throws -> Result { try await run(words) }
 
-    func run(_ words: [String]) async throws -> Result {
-        let (out, err) = (LineCollector(), LineCollector())
-        let (network, dialer) = (network, dialer)
-        let runtime = try await Runtime(loop: try EventLoop(name: "mew"), signals: nil) { options, _ in
-            dialer?(options) ?? network.endpoint(options.key.node)
-        }
+    func run(_ words: [String]) async throws -> Result { try await run(words, at: try await seat()) }
+
+    private func run(_ words: [String], at seat: Seat) async throws -> Result {
+        let (out, err, runtime) = (seat.out, seat.err, seat.runtime)
         var program = CommandLineProgram(
             commands: CommandList.all, environment: ["MEW_HOME": home.path], directory: "/", runtime: runtime)
         program.standard = out
@@ -56,6 +74,9 @@ final class CommandStage: Sendable {
         program.terminal = terminal
         let ready = program
         let exit = await withTaskExecutorPreference(runtime.loop) { await ready.run(words) }
+        // Who waits for a line of it waits no longer.
+        out.end()
+        err.end()
         await runtime.end()
         runtime.loop.stop()
         runtime.files.stop()
@@ -72,8 +93,16 @@ final class CommandStage: Sendable {
     func run(
         _ words: [String], daemon play: @escaping @Sendable (FakeLink) async throws -> Void
     ) async throws -> Result {
-        async let played: Void = play(try await FakeLink.accept(on: daemon))
-        let result = try await run(words)
+        try await run(words) { link, _ in try await play(link) }
+    }
+
+    /// The test plays the person before the command, too.
+    func run(
+        _ words: [String], daemonAndPerson play: @escaping @Sendable (FakeLink, Seat) async throws -> Void
+    ) async throws -> Result {
+        let seat = try await seat()
+        async let played: Void = play(try await FakeLink.accept(on: daemon), seat)
+        let result = try await run(words, at: seat)
         // A command that never dialled must not leave its daemon waiting.
         daemon.stopListening()
         defer { daemon.listen() }

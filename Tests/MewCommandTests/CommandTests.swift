@@ -388,7 +388,7 @@ struct CommandTests {
             try await channel.send(
                 .sessionHistoryPage(
                     DaemonMessage.SessionHistoryPage(
-                        sessionID: session, messages: [message(5)], nextCursor: 1, replaces: true,
+                        sessionID: session, messages: [message(4), message(5)], nextCursor: 1, replaces: true,
                         asOfSequence: SequenceNumber(5), historyID: list)))
             try await channel.send(
                 .caughtUp(DaemonMessage.CaughtUp(sessionID: session, sequence: SequenceNumber(5))))
@@ -405,8 +405,49 @@ struct CommandTests {
             _ = await link.link.closed()
         }
         #expect(result.exit == .ok, "\(result.err.text)")
-        #expect(result.objects.map { $0["seq"] } == [2, 5])
+        #expect(result.objects.map { $0["seq"] } == [2, 4, 5])
         #expect(result.objects.allSatisfy { $0["message"]?["role"] == "assistant" })
+    }
+
+    @Test("history asks again for a message that comes alone: it may be cut")
+    func historyOfOne() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        @Sendable func message(_ text: String) -> Message {
+            let id = MessageID(ULID(high: 1, low: 5))
+            let part = Part(
+                id: PartID(ULID(high: 2, low: 5)), messageID: id, session: ULID(high: 0, low: 0),
+                content: .text(Part.Text(text: text)))
+            return Message(
+                id: id, session: ULID(high: 0, low: 0), role: .assistant, parts: [part],
+                time: MessageTime(created: WallTime(milliseconds: 1)), sequence: SequenceNumber(5))
+        }
+        let list = HistoryID(ULID(high: 3, low: 3))
+        let result = try await stage.run("history", "desk", "1") { [info, epoch] link in
+            try await link.welcome()
+            try await link.list([info])
+            let channel = try await link.channel()
+            _ = try await channel.receive()
+            try await channel.send(.sessionReady(.init(sessionID: session, epoch: epoch, resume: .snapshot)))
+            try await channel.send(
+                .sessionHistoryPage(
+                    .init(
+                        sessionID: session, messages: [message("…end")], nextCursor: 7, replaces: true,
+                        asOfSequence: SequenceNumber(5), historyID: list)))
+            try await channel.send(
+                .caughtUp(.init(sessionID: session, sequence: SequenceNumber(5))))
+            let request = try await channel.receive()
+            #expect(
+                request.message
+                    == .loadSessionHistory(.init(sessionID: session, before: 8, historyID: list)))
+            try await channel.send(
+                .sessionHistoryPage(
+                    .init(sessionID: session, messages: [message("all to the end")], replaces: false, historyID: list)),
+                ref: request.ref)
+            _ = await link.link.closed()
+        }
+        #expect(result.exit == .ok, "\(result.err.text)")
+        #expect(result.out.lines == ["all to the end"])
     }
 
     @Test("an answer names what was shown: settled, too late by whom, and a changed question")
@@ -524,6 +565,8 @@ struct CommandTests {
         let row = try #require(try await stage.run("id", "--json").objects.first)
         #expect(row["node_id"]?.asString?.count == 52 && row["hex"]?.asString?.count == 64)
         #expect(try await stage.run("id", "--json").objects.first == row, "the key is kept")
+        let lines = try await stage.run("id").out.lines
+        #expect(lines.map(JSON.string) == [row["node_id"]], "what a script puts in a variable")
         #expect(try await stage.run("--version", "--json").objects.first?["version"]?.asString != nil)
     }
 

@@ -69,6 +69,26 @@ struct QuestionDeskTests {
             desk.typed("o", now: start + .milliseconds(300)) == [.answer(open, .permission(.allowOnce))])
     }
 
+    @Test("what is typed after the answer is not meant for the answered question")
+    func answered() {
+        var desk = desk()
+        let open = request(1, permission)
+        _ = desk.update([open], mayDecide: true, now: start)
+        #expect(desk.typed("o", now: start + .seconds(1)) == [.answer(open, .permission(.allowOnce))])
+        #expect(desk.typed("d", now: start + .seconds(1)) == [])
+    }
+
+    @Test("an answer of --permit that was refused is not given again without end: the question waits for a person")
+    func refusedPermit() {
+        var desk = desk(.once, canAsk: false)
+        let open = request(1, permission)
+        #expect(desk.update([open], mayDecide: true, now: start) == [.answer(open, .permission(.allowOnce))])
+        desk.refused(open.id)
+        #expect(
+            lines(desk.update([open], mayDecide: true, now: start)).last?.hasPrefix("Answer from any device") == true)
+        #expect(desk.update([open], mayDecide: true, now: start) == [])
+    }
+
     @Test("a line without a question is nothing")
     func noQuestion() {
         var desk = desk()
@@ -123,8 +143,8 @@ struct AnswerReaderTests {
         for text in ["o", "ONCE", " once ", "y"] { #expect(step(permission, text) == .answer(.permission(.allowOnce))) }
         for text in ["s", "session"] { #expect(step(permission, text) == .answer(.permission(.allowSession))) }
         for text in ["d", "no", "deny"] { #expect(step(permission, text) == .answer(.permission(.deny))) }
-        #expect(step(permission, "maybe") == .again("Type o, s or d."))
-        #expect(step(permission, "") == .again("Type o, s or d."))
+        #expect(step(permission, "maybe") == .again("Type once, session or deny."))
+        #expect(step(permission, "") == .again("Type once, session or deny."))
     }
 
     @Test("questions take a number, a label or any text; one line each")

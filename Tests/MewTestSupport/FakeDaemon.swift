@@ -93,14 +93,14 @@ package struct FakeChannel: Sendable {
     }
 
     package func receipt(
-        _ operation: OperationID, _ state: ReceiptState, result: TurnResult? = nil, code: ErrorCode? = nil,
-        message: String? = nil, ref: String? = nil
+        _ operation: OperationID, _ state: ReceiptState, turn: TurnID? = nil, result: TurnResult? = nil,
+        code: ErrorCode? = nil, message: String? = nil, ref: String? = nil
     ) async throws {
         try await send(
             .receipt(
                 DaemonMessage.Receipt(
-                    operation: operation, state: state, isRepeat: false, result: result, code: code, message: message,
-                    at: WallTime(milliseconds: 1))),
+                    operation: operation, state: state, isRepeat: false, turnID: turn, result: result, code: code,
+                    message: message, at: WallTime(milliseconds: 1))),
             ref: ref)
     }
 

@@ -23,8 +23,8 @@ public struct Operation: Hashable, Sendable {
 
     public enum State: Hashable, Sendable {
         case sending
-        /// Durable at the daemon.
-        case stored
+        /// Durable at the daemon; the turn that a prompt will be.
+        case stored(TurnID?)
         /// The agent has it.
         case delivered(TurnID?)
         case settled(TurnResult?)
@@ -32,6 +32,14 @@ public struct Operation: Hashable, Sendable {
         case unknown
         /// The daemon never stored it and never will: it was asked to settle it.
         case absent
+
+        /// The turn of a prompt that waits or runs, once a receipt has named it.
+        public var turn: TurnID? {
+            switch self {
+            case .stored(let turn), .delivered(let turn): turn
+            case .sending, .settled, .refused, .unknown, .absent: nil
+            }
+        }
     }
 
     public let id: OperationID
@@ -113,8 +121,8 @@ public struct Operation: Hashable, Sendable {
         switch receipt.state {
         case .stored:
             if case .delivered = state { return }
-            state = .stored
-        case .started: state = .delivered(receipt.turnID)
+            state = .stored(receipt.turnID ?? state.turn)
+        case .started: state = .delivered(receipt.turnID ?? state.turn)
         case .done: state = .settled(receipt.result)
         case .refused: refused(ClientError(refused: receipt))
         case .absent:

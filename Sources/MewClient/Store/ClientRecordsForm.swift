@@ -128,12 +128,10 @@ extension Operation.State {
     /// Ended operations are not kept, so that what they ended with needs no form.
     fileprivate init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
         let name = try f.required("state", old?.name)
-        var oldTurn: TurnID?
-        if case .delivered(let turn) = old { oldTurn = turn }
-        let turn: TurnID? = try f.optional("turn_id", oldTurn)
+        let turn: TurnID? = try f.optional("turn_id", old?.turn)
         switch name {
         case .sending: self = .sending
-        case .stored: self = .stored
+        case .stored: self = .stored(turn)
         case .delivered: self = .delivered(turn)
         case .settled: self = .settled(nil)
         case .refused: self = .refused(.internal, message: "")

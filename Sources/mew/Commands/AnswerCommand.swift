@@ -180,22 +180,31 @@ private struct AnswerRun {
                 ClientError(.deliveryUnknown, "the daemon gave no verdict in \(Self.patience.components.seconds) s"),
                 doing: "learn whether the answer counted", daemon: daemon.name)
         }
-        return try conclude(verdict)
+        switch verdict {
+        case .success(let verdict): return try conclude(verdict)
+        case .failure(let error): throw CommandFailure(error, doing: "send the answer", daemon: daemon.name)
+        }
     }
 
     /// As long as for any receipt.
     private static let patience: Duration = .seconds(15)
 
-    /// Stock daemons give no verdict; there `request_resolved` is all there is.
+    /// What is refused gets no verdict. Stock daemons give none; there `request_resolved` is all there is.
     private static func verdict(
         on operation: OperationID, _ request: RequestID, _ isNative: Bool, _ events: Feed<ClientEvent>
-    ) async -> DaemonMessage.AnswerVerdict? {
-        for await case .session(let event) in events {
-            switch event.frame.message {
-            case .answerVerdict(let verdict) where verdict.operation == operation: return verdict
-            case .requestResolved(let resolved) where resolved.requestID == request && !isNative:
-                return DaemonMessage.AnswerVerdict(operation: operation, requestID: request, outcome: .settled)
-            default: continue
+    ) async -> Result<DaemonMessage.AnswerVerdict, ClientError>? {
+        for await event in events {
+            switch event {
+            case .session(let event):
+                switch event.frame.message {
+                case .answerVerdict(let verdict) where verdict.operation == operation: return .success(verdict)
+                case .requestResolved(let resolved) where resolved.requestID == request && !isNative:
+                    return .success(.init(operation: operation, requestID: request, outcome: .settled))
+                default: continue
+                }
+            case .operation(let answer) where answer.id == operation:
+                if let error = answer.state.failure { return .failure(error) }
+            case .operation, .phase, .control, .sessionPhase: continue
             }
         }
         return nil
@@ -220,5 +229,16 @@ private struct AnswerRun {
             "by": verdict?.by.map { ["node_id": .string($0.node.z32), "name": .string($0.name)] } ?? .null,
             "decision": verdict?.decision.map(JSON.string) ?? .null,
         ])
+    }
+}
+
+extension MewClient.Operation.State {
+    /// Why it was not done and never will be.
+    fileprivate var failure: ClientError? {
+        switch self {
+        case .refused(let code, let message): ClientError(code, message)
+        case .absent: ClientError(.unreachable, "the daemon never got it")
+        case .sending, .stored, .delivered, .settled, .unknown: nil
+        }
     }
 }

@@ -20,7 +20,7 @@ extension Command {
             try await daemon.change(
                 .cancel(ClientMessage.Cancel(turnID: turn)), on: session.sessionID, doing: "cancel the turn")
             daemon.output.json(["session_id": .string(session.sessionID.text)])
-            daemon.output.line("Cancelled.")
+            daemon.output.line("Cancelled the turn of \(session.named).")
         }
         return .ok
     }

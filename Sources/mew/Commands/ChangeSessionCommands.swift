@@ -16,7 +16,7 @@ extension Command {
         let text = invocation.arguments.all(title).joined(separator: " ")
         return Change(
             message: .renameSession(ClientMessage.RenameSession(sessionID: session.sessionID, title: text)),
-            doing: "rename the session", done: "Renamed to \(text.printable(limit: 80)).")
+            doing: "rename the session", done: "Renamed …\(session.shortID) to \"\(text.printable(limit: 80))\".")
     }
 
     static let sessionPin = change(
@@ -25,7 +25,8 @@ extension Command {
         let pinned = !invocation[off]
         return Change(
             message: .pinSession(ClientMessage.PinSession(sessionID: session.sessionID, pinned: pinned)),
-            doing: pinned ? "pin the session" : "unpin the session", done: pinned ? "Pinned." : "Unpinned.")
+            doing: pinned ? "pin the session" : "unpin the session",
+            done: "\(pinned ? "Pinned" : "Unpinned") \(session.named).")
     }
 
     static let sessionArchive = change(
@@ -36,7 +37,7 @@ extension Command {
             message: .archiveSession(
                 ClientMessage.ArchiveSession(sessionID: session.sessionID, archived: archived)),
             doing: archived ? "archive the session" : "bring the session back",
-            done: archived ? "Archived." : "Back in the list.")
+            done: archived ? "Archived \(session.named)." : "Back in the list: \(session.named).")
     }
 
     static let sessionDelete = change(
@@ -44,7 +45,7 @@ extension Command {
     ) { invocation, session throws(CommandFailure) in
         Change(
             message: .deleteSession(ClientMessage.DeleteSession(sessionID: session.sessionID)),
-            doing: "delete the session", done: "Deleted.",
+            doing: "delete the session", done: "Deleted \(session.named).",
             question: invocation[yes] ? nil : "Erase '\(session.displayTitle.printable(limit: 60))' for ever?")
     }
 
@@ -78,6 +79,16 @@ extension Command {
             return .ok
         }
     }
+}
+
+extension SessionInfo {
+    /// For a reply: what it is called, and the end of its ID, which tells it from others of that name.
+    var named: String {
+        guard displayTitle != sessionID.text else { return "session …\(shortID)" }
+        return "\"\(displayTitle.printable(limit: 60))\" (…\(shortID))"
+    }
+
+    fileprivate var shortID: String { sessionID.text.suffix(6).description }
 }
 
 extension DaemonSession {

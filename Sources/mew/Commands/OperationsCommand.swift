@@ -69,10 +69,16 @@ extension Command {
     ) async throws(CommandFailure) {
         guard !operations.isEmpty else { return command.context.output.line("Nothing is pending.") }
         for operation in try await ask(operations, settle: true, command, target) {
-            command.context.output.json(row(operation, target.name))
-            command.context.output.line(
-                "…\(operation.id.description.suffix(6))  \(operation.kind.rawValue): \(words(operation.state))")
+            tell(operation, command, target)
         }
+    }
+
+    private static func tell(
+        _ operation: MewClient.Operation, _ command: ClientCommand, _ target: ClientCommand.Target
+    ) {
+        command.context.output.json(row(operation, target.name))
+        command.context.output.line(
+            "…\(operation.id.description.suffix(6))  \(operation.kind.rawValue): \(words(operation.state))")
     }
 
     /// Under its own ID, so that it can only be done once, whatever else is still on its way.
@@ -105,9 +111,7 @@ extension Command {
                 ClientError(.deliveryUnknown, "the daemon has not said that it has it"),
                 doing: "learn whether the operation was delivered", daemon: target.name)
         }
-        command.context.output.json(row(operation, target.name))
-        command.context.output.line(
-            "…\(operation.id.description.suffix(6))  \(operation.kind.rawValue): \(words(operation.state))")
+        tell(operation, command, target)
         return .ok
     }
 
@@ -136,6 +140,18 @@ extension Command {
         }
         command.context.output.json(row(operation, target.name))
         command.context.output.line("Dropped (\(words(operation.state))).")
+        if let words = afterwards(operation, target.name) { command.context.output.sentence(words) }
+    }
+
+    /// What the daemon goes on with, whoever has forgotten it here.
+    private static func afterwards(_ operation: MewClient.Operation, _ daemon: String) -> String? {
+        guard operation.kind == .prompt, let session = operation.session else { return nil }
+        let cancel = "'mew cancel \(shellQuoted(daemon)) \(session.text)'"
+        switch operation.state {
+        case .stored: return "It will still run on \(daemon); once it runs, \(cancel) ends it."
+        case .delivered: return "Where it still runs, it goes on; \(cancel) ends it."
+        case .sending, .settled, .refused, .unknown, .absent: return nil
+        }
     }
 
     private static func ask(
@@ -167,12 +183,18 @@ extension Command {
     }
 
     private static func row(_ operation: MewClient.Operation, _ daemon: String) -> JSONObject {
-        [
+        var row: JSONObject = [
             "op_id": .string(operation.id.description), "daemon": .string(daemon),
             "node_id": .string(operation.daemon.z32), "kind": .string(operation.kind.rawValue),
             "session_id": operation.session.map { .string($0.text) } ?? .null,
-            "state": .string(operation.state.name), "begun_ms": .integer(operation.begun.milliseconds),
+            "state": .string(operation.state.name), "begun_ms": .integer(operation.begun.milliseconds), "result": .null,
+            "code": .null, "message": .null,
         ]
+        if case .settled(let result?) = operation.state { row["result"] = .string(result.rawValue) }
+        if case .refused(let code, let message) = operation.state {
+            (row["code"], row["message"]) = (.string(code.rawValue), .string(message))
+        }
+        return row
     }
 
     private static func words(_ state: MewClient.Operation.State) -> String {

@@ -23,7 +23,8 @@ extension Command {
         let target = try await command.daemon(of: invocation)
         let text = try invocation.required(Common.session)
         try await command.connected(to: target) { daemon async throws(CommandFailure) in
-            let id = try await daemon.session(text).sessionID
+            let session = try await daemon.session(text)
+            let id = session.sessionID
             try await daemon.attempt("open the session") { () async throws(ClientError) in
                 try await daemon.supervisor.attach(id)
             }
@@ -40,7 +41,8 @@ extension Command {
                 "session_id": .string(id.text), "model": model.map(JSON.string) ?? .null,
                 "mode": mode.map(JSON.string) ?? .null,
             ])
-            daemon.output.line("Set.")
+            let set = [mode.map { "mode \($0)" }, model.map { "model \($0.printable(limit: 80))" }].compactMap { $0 }
+            daemon.output.line("Set \(set.joined(separator: " and ")) of \(session.named).")
         }
         return .ok
     }

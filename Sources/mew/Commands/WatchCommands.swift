@@ -7,10 +7,13 @@ extension Command {
         "watch", "show what happens, live: in one session, or on the whole daemon",
         positionals: [Common.daemon.required, Common.session.optional], options: Common.routes,
         details: [
-            "Stays until Ctrl-C, and comes back by itself after a loss; nothing is shown twice and nothing is left out.",
+            "Stays until Ctrl-C, and comes back by itself after a loss; nothing is shown twice and nothing is left out. Of a long "
+                + "absence the newest messages are shown.",
             "With --json every line is an event of the daemon as it is on the wire, and besides them {\"event\": \"lost\", "
                 + "\"daemon\": D, \"reason\": TEXT, \"last_proof_ms\": TIME} and {\"event\": \"back\", \"daemon\": D} for the "
-                + "connection itself. \"lease_state\" names the device that is typing in the session; null is nobody.",
+                + "connection itself. After a long absence \"session_history_page\" stands for the events that it replaces, and "
+                + "{\"event\": \"events_lost\", \"daemon\": D, \"lost\": N} tells of those that nobody has any more. "
+                + "\"lease_state\" names the device that is typing in the session; null is nobody.",
         ]
     ) { invocation async throws(CommandFailure) in
         let command = try await ClientCommand.open(invocation)
@@ -80,6 +83,10 @@ extension DaemonSession {
         events.finish()
         var cursor = await supervisor.view.attached[id]?.historyCursor
         let list = await supervisor.view.attached[id]?.historyID
+        if messages.count == 1, list != nil {
+            // One that is larger than a first page comes alone and without its beginning: it is asked for again, whole.
+            (cursor, messages) = ((cursor ?? 0) + 1, [])
+        }
         while let before = cursor, !Self.isEnough(messages, after) {
             let page = try await attempt("read the history") { () async throws(ClientError) in
                 try await supervisor.olderPage(in: id, before: before, of: list)

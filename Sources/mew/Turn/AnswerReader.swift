@@ -21,9 +21,9 @@ struct AnswerReader {
         let text = line.trimmed
         switch content {
         case .permission, .subagentPermission, .workspacePermission:
-            return Self.decision(text).map { .answer(.permission($0)) } ?? .again("Type o, s or d.")
+            return Self.decision(text).map { .answer(.permission($0)) } ?? .again("Type once, session or deny.")
         case .goal:
-            return Self.yesOrNo(text).map { .answer(.goal(accepted: $0)) } ?? .again("Type y or n.")
+            return Self.yesOrNo(text).map { .answer(.goal(accepted: $0)) } ?? .again("Type yes or no.")
         case .planApproval:
             return plan(text)
         case .askUser(let questions):
@@ -61,7 +61,7 @@ struct AnswerReader {
     private func plan(_ text: String) -> Step {
         let words = text.split(separator: " ", maxSplits: 1)
         guard let first = words.first, let approved = Self.yesOrNo(String(first)) else {
-            return .again("Type y, or n and a reason.")
+            return .again("Type yes, or no and a reason.")
         }
         let feedback = words.count == 2 ? String(words[1]) : nil
         return .answer(.plan(approved: approved, feedback: approved ? nil : feedback))

@@ -20,12 +20,22 @@ extension PromptTurn {
             return nil
         }
         guard !isCancelling else { return leaving() }
+        try await cancel()
+        return nil
+    }
+
+    /// Its own turn only: another one may be running while this one waits.
+    private mutating func cancel() async throws(CommandFailure) {
+        let turn = operation?.state.turn
+        // A stock daemon names no turns; after our echo the running one is ours.
+        guard turn != nil || stock.hasBegun else {
+            return note("nothing is cancelled: \(daemon.name) has not said yet which turn this prompt is")
+        }
         isCancelling = true
         note("cancelling")
         try await daemon.attempt("cancel the turn") { () async throws(ClientError) in
-            _ = try await daemon.supervisor.cancel(in: session)
+            _ = try await daemon.supervisor.cancel(turn: turn, in: session)
         }
-        return nil
     }
 
     func leaving() -> ExitCode {
@@ -41,7 +51,7 @@ extension PromptTurn {
     // MARK: - The end
 
     mutating func ended() throws(CommandFailure) -> ExitCode? {
-        guard isLive || !isReady else { return nil }  // the last events are still on their way
+        guard isLive || !reach.isThere else { return nil }  // the last events are still on their way
         if let result = stock.result { return done(result.rawValue, Self.exit(result)) }
         switch operation?.state {
         case .settled? where !daemon.link.isNative:

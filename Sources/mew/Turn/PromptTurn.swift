@@ -20,7 +20,9 @@ struct PromptTurn {
     /// Nothing is printed of what was said before.
     private var hasBaseline: Bool
     var isLive = true
-    var isReady = true
+    var reach = Reach()
+    /// Answers whose end is not known yet.
+    private var answers: [OperationID: RequestID] = [:]
     /// A turn is running in the session, as far as the events on the screen say.
     var isRunning = false
     /// The end of the turn was waited for long enough.
@@ -69,14 +71,16 @@ struct PromptTurn {
     private mutating func react(to input: ScreenInput) async throws(CommandFailure) -> ExitCode? {
         switch input {
         case .event(let event): try await react(to: event)
-        case .line(let line?): await perform(desk.typed(line, now: clock.now))
+        case .line(let line?):
+            await perform(desk.typed(line, now: clock.now))
+            await considerQuestions()  // the answer may not have gone out
         case .line(nil): break  // the end of the input: questions stay for other devices
         case .signal(let signal):
             if let exit = try await signalled(signal) { return exit }
         case .timer(.detach):
             if isDetaching, !isCancelling { return leaving() }
-        case .timer(.linkPatience):
-            if !isReady { throw lostForGood() }
+        case .timer(.linkPatience(let loss)):
+            if reach.isLost(since: loss) { throw lostForGood() }
         case .timer(.afterTurn):
             isOverdue = true
             stock.conclude()
@@ -102,11 +106,15 @@ struct PromptTurn {
             await catchUpOnStock()
             await considerQuestions()
         case .operation(let next) where next.id == operationID:
+            if await waits(next) { note("waits: another turn is running") }
             operation = next
             // The receipt may be ahead of the last events of the turn.
             if case .settled = next.state, daemon.link.isNative {
                 await screen.schedule(.afterTurn, after: Self.lastEvents)
             }
+            await considerQuestions()
+        case .operation(let next) where answers[next.id] != nil:
+            follow(answer: next)
             await considerQuestions()
         case .phase(let phase):
             try await linkChanged(phase)
@@ -115,6 +123,13 @@ struct PromptTurn {
         case .session, .sessionPhase, .operation:
             break
         }
+    }
+
+    /// The prompt has just been stored behind another turn.
+    private func waits(_ next: MewClient.Operation) async -> Bool {
+        guard case .stored(let turn?) = next.state, operation?.state.turn == nil else { return false }
+        let running = await daemon.supervisor.view.attached[session]?.turn
+        return running != nil && running != turn
     }
 
     private mutating func print(_ event: SessionEvent) {
@@ -155,14 +170,12 @@ struct PromptTurn {
     private mutating func linkChanged(_ phase: LinkPhase) async throws(CommandFailure) {
         switch phase {
         case .ready:
-            if !isReady { note("connected again") }
-            isReady = true
+            if reach.back() { note("connected again") }
         case .waiting(_, let trouble):
-            if isReady {
+            if let loss = reach.lost() {
                 note("the connection is lost (\(ClientError(trouble).message)); trying again")
-                await screen.schedule(.linkPatience, after: Self.linkPatience)
+                await screen.schedule(.linkPatience(loss), after: Self.linkPatience)
             }
-            isReady = false
         case .parked(let refusal):
             throw undelivered
                 ?? CommandFailure(
@@ -197,6 +210,18 @@ struct PromptTurn {
         await perform(desk.update(requests, mayDecide: isOurs && isLive, now: clock.now))
     }
 
+    /// What the daemon takes has its verdict; what it refuses is asked again, and first why.
+    private mutating func follow(answer: MewClient.Operation) {
+        guard answer.isOver, let request = answers.removeValue(forKey: answer.id) else { return }
+        switch answer.state {
+        case .refused(_, let message):
+            desk.refused(request)
+            note("the answer was not taken: \(message)")
+        case .absent: note("the answer never reached \(daemon.name)")
+        case .settled, .sending, .stored, .delivered, .unknown: break
+        }
+    }
+
     private mutating func perform(_ actions: [QuestionDesk.Action]) async {
         for action in actions {
             switch action {
@@ -205,7 +230,8 @@ struct PromptTurn {
                 for line in lines { output.note(verbatim: line) }
             case .answer(let request, let content):
                 do throws(ClientError) {
-                    _ = try await daemon.supervisor.answer(request, content, in: session)
+                    let answer = try await daemon.supervisor.answer(request, content, in: session)
+                    answers[answer] = request.id
                 } catch {
                     note("could not send the answer: \(error.message)")
                 }

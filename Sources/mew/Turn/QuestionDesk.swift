@@ -42,6 +42,8 @@ struct QuestionDesk {
     private var arrived: Set<RequestID> = []
     /// Announced for another device to answer.
     private var announced: Set<RequestID> = []
+    /// What `--permit` said was refused: saying it again would be refused again, without end.
+    private var refused: Set<RequestID> = []
 
     init(permit: Permit, canAsk: Bool, daemon: String) {
         (self.permit, self.canAsk, self.daemon) = (permit, canAsk, daemon)
@@ -50,6 +52,11 @@ struct QuestionDesk {
     /// The event of a request has come to the screen.
     mutating func arrived(_ id: RequestID) {
         arrived.insert(id)
+    }
+
+    /// The daemon did not take the answer to a request that is still open.
+    mutating func refused(_ id: RequestID) {
+        refused.insert(id)
     }
 
     /// The requests of the session as they are now.
@@ -64,8 +71,9 @@ struct QuestionDesk {
         }
         arrived.formIntersection(requests.map(\.id))
         announced.formIntersection(arrived)
+        refused.formIntersection(arrived)
         for request in requests where request.answering == .open && arrived.contains(request.id) {
-            if let decision = permit.decision, request.content.isPermission {
+            if let decision = permit.decision, request.content.isPermission, !refused.contains(request.id) {
                 if mayDecide { actions.append(.answer(request, .permission(decision))) }
             } else if canAsk {
                 if shown == nil { actions.append(.print(show(request, now))) }
@@ -96,7 +104,9 @@ struct QuestionDesk {
         let step = current.reader.read(line)
         shown = current
         switch step {
-        case .answer(let content): return [.answer(current.request, content)]
+        case .answer(let content):
+            shown = nil  // what is typed next is not meant for it
+            return [.answer(current.request, content)]
         case .more: return []
         case .again(let words): return [.print([words])]
         }

@@ -15,8 +15,8 @@ enum ScreenInput: Sendable {
 enum ScreenTimer: Sendable {
     /// The two seconds in which a second Ctrl-C cancels are over.
     case detach
-    /// There has been no connection for too long.
-    case linkPatience
+    /// There has been no connection for too long, unless that loss of it is over.
+    case linkPatience(Int)
     /// Nothing more is coming after the end of a turn.
     case afterTurn
 }

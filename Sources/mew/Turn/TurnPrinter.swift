@@ -9,6 +9,8 @@ struct TurnPrinter {
     /// How much of each part is on the screen already, so that a snapshot after a gap adds only what is new.
     private var printed: [PartID: Int] = [:]
     private var progress: [CallID: Shown] = [:]
+    /// Messages of people that were printed or skipped.
+    private var said: Set<MessageID> = []
     private var atLineStart = true
     private var openPart: PartID?
     /// Own prompts are not repeated to who typed them.
@@ -36,6 +38,7 @@ struct TurnPrinter {
     mutating func text(for event: SessionEvent) -> String {
         switch event.frame.message {
         case .userMessage(let message):
+            if let id = message.messageID { heard(id) }
             guard !event.isOwnEcho || showsOwnPrompts else { return "" }
             return line("» \(message.by.map { $0.name.printableName + ": " } ?? "")\(message.text.printableLines)")
                 + message.attachments.map { line("(file \($0.path.printable(limit: 200)))") }.joined()
@@ -68,7 +71,15 @@ struct TurnPrinter {
 
     /// Text that was on the screen before this printer began: from now on only what comes after it is printed.
     mutating func skip(_ messages: [Message]) {
-        for message in messages { for part in message.parts { remember(part) } }
+        for message in messages {
+            if message.role == .user { heard(message.id) }
+            for part in message.parts { remember(part) }
+        }
+    }
+
+    private mutating func heard(_ id: MessageID) {
+        if said.count >= Self.maxParts { said = [] }
+        said.insert(id)
     }
 
     private mutating func remember(_ part: Part) {
@@ -124,9 +135,17 @@ struct TurnPrinter {
     }
 
     private mutating func text(for messages: [Message]) -> String {
-        messages.filter { $0.role == .assistant }.flatMap(\.parts).map { part in
-            text(for: part) + endLine()
+        messages.map { message in
+            message.role == .user ? prompt(message) : message.parts.map { text(for: $0) + endLine() }.joined()
         }.joined()
+    }
+
+    /// What a person said while nobody heard it here. Who does not show his own prompts could not tell them from others.
+    private mutating func prompt(_ message: Message) -> String {
+        guard showsOwnPrompts, !said.contains(message.id) else { return "" }
+        heard(message.id)
+        let text = MessageText(message).text
+        return text.isEmpty ? "" : line(text)
     }
 
     // MARK: - Tools

@@ -15,6 +15,10 @@ struct Watching {
     private var lease: LeaseWords
     private var versions: DaemonView.Versions?
     private var isReady = true
+    /// What was said before is not printed; what a later snapshot brings is.
+    private var hasBaseline = false
+    /// How many events of the session were told to be lost.
+    private var lost: UInt64 = 0
 
     init(_ daemon: DaemonSession, _ screen: Screen, session: SessionID?) {
         (self.daemon, self.screen, self.session) = (daemon, screen, session)
@@ -45,8 +49,9 @@ struct Watching {
             await print(event)
         case .control(let frame):
             await react(to: frame)
-        case .sessionPhase(session, .gone):
-            throw CommandFailure(.unknownSession, "the session was deleted")
+        case .sessionPhase(session, let phase):
+            if phase == .gone { throw CommandFailure(.unknownSession, "the session was deleted") }
+            if phase == .live { hasBaseline = true }
         case .phase(let phase):
             try await linkChanged(phase)
         case .session, .sessionPhase, .operation:
@@ -84,16 +89,26 @@ struct Watching {
 
     private mutating func print(_ event: SessionEvent) async {
         if case .leaseState(let state) = event.frame.message { tell(state) }
-        if output.isJSON {
-            let kind = event.frame.message.kind
-            if kind.isEventOfSession || kind == .leaseState { output.json(event) }
-        } else if event.frame.message.history != nil, !event.isLive, let messages = event.frame.message.history {
+        if case .sessionReady(let ready) = event.frame.message { tellLost(ready.lost ?? 0) }
+        if let messages = event.frame.message.history, !hasBaseline {
             printer.skip(messages)  // what was said before is for `mew history`
+        } else if output.isJSON {
+            if event.frame.message.isForPrograms { output.json(event) }
         } else {
             output.text(printer.text(for: event))
         }
         if case .request(let request) = event.frame.message { desk.arrived(request.id) }
         await announceQuestions()
+    }
+
+    /// Events that the daemon does not have any more.
+    private mutating func tellLost(_ count: UInt64) {
+        defer { lost = count }
+        guard count > 0, count != lost else { return }
+        output.text(printer.endLine())
+        tell(
+            "events_lost", "(\(count) event\(count == 1 ? " was" : "s were") lost on \(daemon.name))",
+            ["lost": .integer(Int64(clamping: count))])
     }
 
     private mutating func announceQuestions() async {
@@ -147,6 +162,11 @@ struct Watching {
         output.json(object)
         output.note(note)
     }
+}
+
+extension DaemonMessage {
+    /// A snapshot stands for the events that it replaces.
+    fileprivate var isForPrograms: Bool { kind.isEventOfSession || kind == .leaseState || history != nil }
 }
 
 /// What a daemon tells everyone, in words; nil for what only a program cares about.
