@@ -16,25 +16,6 @@ struct SessionTests {
         try await stage.attached(feed, id, epoch: epoch, head: head)
     }
 
-    private func reconnect(_ stage: Stage, _ feed: Feed<ClientEvent>) async throws -> FakeLink {
-        stage.daemon.breakLinks()
-        try await feed.phase { if case .waiting = $0 { true } else { false } }
-        await stage.clock.sleeper(for: .seconds(1))
-        stage.clock.advance(by: .seconds(1))
-        let link = try await stage.accept()
-        try await link.welcome()
-        return link
-    }
-
-    private func failureOfAttach(_ stage: Stage) async -> ClientError? {
-        do throws(ClientError) {
-            try await stage.supervisor.attach(id)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
     private func event(_ text: String) -> DaemonMessage { .errorEvent(DaemonMessage.ErrorEvent(message: text)) }
 
     @Test("after a loss the session goes on after the last event, and nothing is shown twice")
@@ -44,7 +25,7 @@ struct SessionTests {
             let (_, channel) = try await attached(stage, feed, head: 4)
             try await channel.send(event("five"), session: id, seq: 5)
             _ = try await feed.sessionEvent { $0.frame.message == event("five") }
-            let link = try await reconnect(stage, feed)
+            let link = try await stage.reconnect(feed)
             let again = try await link.channel()
             guard case .attachSession(let attach) = try await again.receive().message else {
                 throw FakeDaemonError("no attach")
@@ -60,252 +41,6 @@ struct SessionTests {
             #expect(next.frame.message == event("six"))
             #expect(next.isLive == false)
             try await feed.sessionPhase(.live)
-        }
-    }
-
-    private func sendReplay(on channel: FakeChannel) async throws {
-        let ready = DaemonMessage.SessionReady(sessionID: id, epoch: epoch, resume: .replay)
-        try await channel.send(.sessionReady(ready))
-    }
-
-    @Test("a session that is left while it is being attached again stays left")
-    func leftWhileAttachedAgain() async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            _ = try await attached(stage, feed, head: 4)
-            let again = try await reconnect(stage, feed).channel()
-            _ = try await again.receive()
-            await stage.supervisor.detach(id)
-            try await sendReplay(on: again)
-            // The daemon hears that nobody wants it.
-            #expect(try await again.channel.receive() == nil)
-            #expect(await stage.supervisor.view.attached.isEmpty)
-        }
-    }
-
-    @Test("a session that is left while it is attached the first time stays left, and the attach says so")
-    func leftWhileAttached() async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            let link = try await stage.accept()
-            try await link.welcome()
-            try await feed.ready()
-            async let failure = failureOfAttach(stage)
-            let channel = try await link.channel()
-            _ = try await channel.receive()
-            await stage.supervisor.detach(id)
-            try await sendReplay(on: channel)
-            #expect(await failure?.code == .unreachable)
-            #expect(try await channel.channel.receive() == nil)
-            #expect(await stage.supervisor.view.attached.isEmpty)
-        }
-    }
-
-    @Test("what a session is told that was left and is wanted anew comes on the new channel alone")
-    func leftAndWantedAnew() async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            _ = try await attached(stage, feed, head: 4)
-            let link = try await reconnect(stage, feed)
-            let former = try await link.channel()
-            _ = try await former.receive()
-            await stage.supervisor.detach(id)
-            async let attached: Void = stage.supervisor.attach(id)
-            let channel = try await link.channel()
-            guard case .attachSession(let attach) = try await channel.receive().message else {
-                throw FakeDaemonError("no attach")
-            }
-            #expect(attach.afterSequence == nil)
-            try await sendReplay(on: former)
-            #expect(try await former.channel.receive() == nil)
-            try await channel.attach(id, epoch: epoch, head: 4)
-            try await attached
-            #expect(await stage.supervisor.view.attached[id]?.lastSequence == SequenceNumber(4))
-        }
-    }
-
-    private func lost(_ code: ErrorCode, _ message: String) -> AttachedSession.Phase {
-        .lost(ClientError(code, message))
-    }
-
-    /// A ready link with an attach on its way, and how that fails.
-    private func beingAttached(
-        _ stage: Stage, _ feed: Feed<ClientEvent>, _ body: (FakeLink, FakeChannel) async throws -> Void
-    ) async throws -> ClientError? {
-        let link = try await stage.accept()
-        try await link.welcome()
-        try await feed.ready()
-        async let failure = failureOfAttach(stage)
-        let channel = try await link.channel()
-        _ = try await channel.receive()
-        try await body(link, channel)
-        return await failure
-    }
-
-    /// Nobody waits for the sending any more, but for the answer.
-    private func passDeadline(_ stage: Stage) async {
-        while await !stage.supervisor.attempts.isAsked(id) { await Task.yield() }
-        let limit = ClientDeadlines().attach
-        await stage.clock.sleeper(for: limit)
-        stage.clock.advance(by: limit)
-    }
-
-    @Test("a session that cannot be attached again says why, and is tried again on the same link")
-    func attachedAgainLater() async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            _ = try await attached(stage, feed, head: 4)
-            let link = try await reconnect(stage, feed)
-            let refused = try await link.channel()
-            _ = try await refused.receive()
-            try await refused.send(.error(DaemonMessage.ErrorReply(message: "too much to do", code: .busy)))
-            try await feed.sessionPhase(lost(.busy, "too much to do"))
-            await stage.clock.sleeper(for: .seconds(1))
-            stage.clock.advance(by: .seconds(1))
-            let again = try await link.channel()
-            guard case .attachSession(let attach) = try await again.receive().message else {
-                throw FakeDaemonError("no attach")
-            }
-            #expect(attach.afterSequence == SequenceNumber(4))
-            try await again.attach(id, epoch: epoch, head: 4)
-            try await feed.sessionPhase(.live)
-        }
-    }
-
-    @Test("a session that the daemon does not show after a loss is asked for anew, and its channel is ended")
-    func notShownAgain() async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            _ = try await attached(stage, feed, head: 4)
-            let link = try await reconnect(stage, feed)
-            let silent = try await link.channel()
-            _ = try await silent.receive()
-            await passDeadline(stage)
-            #expect(try await silent.channel.receive() == nil)
-            await stage.clock.sleeper(for: .seconds(1))
-            #expect(
-                await stage.supervisor.view.attached[id]?.phase
-                    == lost(.timedOut, "the daemon did not show the session in 30 s"))
-            stage.clock.advance(by: .seconds(1))
-            let again = try await link.channel()
-            _ = try await again.receive()
-            try await again.attach(id, epoch: epoch, head: 4)
-            try await feed.sessionPhase(.live)
-        }
-    }
-
-    @Test("however many sessions are attached again, what the daemon says meanwhile is heard")
-    func manyAttachedAgain() async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            let link = try await stage.accept()
-            try await link.welcome()
-            try await feed.ready()
-            let sessions = try (0..<70).map { try #require(SessionID("sess_m\($0)")) }
-            for session in sessions {
-                async let attached: Void = stage.supervisor.attach(session)
-                let channel = try await link.channel()
-                _ = try await channel.receive()
-                try await channel.attach(session, epoch: epoch)
-                try await attached
-            }
-            let next = try await reconnect(stage, feed)
-            // Nobody answers the sessions.
-            for _ in sessions { _ = try await next.channel() }
-            async let pinged: Void = stage.supervisor.ping()
-            _ = try await next.control.receive()
-            try await next.control.send(.daemonState(DaemonMessage.DaemonState(isSaving: false, reason: "full")))
-            while await stage.supervisor.view.isSaving { await Task.yield() }
-            await stage.supervisor.stop()
-            try? await pinged
-        }
-    }
-
-    @Test("who attaches to a session that is being attached waits for that one channel")
-    func attachedByTwo() async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            let failure = try await beingAttached(stage, feed) { link, channel in
-                async let second = failureOfAttach(stage)
-                while await stage.supervisor.attempts.waiting(for: id) < 2 { await Task.yield() }
-                try await channel.attach(id, epoch: epoch)
-                #expect(await second == nil)
-                let other = try #require(SessionID("sess_2"))
-                async let third: Void = stage.supervisor.attach(other)
-                let next = try await link.channel()
-                guard case .attachSession(let attach) = try await next.receive().message else {
-                    throw FakeDaemonError("no attach")
-                }
-                #expect(attach.sessionID == other)
-                try await next.attach(other, epoch: epoch)
-                try await third
-            }
-            #expect(failure == nil)
-        }
-    }
-
-    @Test(
-        "a session whose attach timed out does not come back, whenever the daemon shows it", arguments: [false, true])
-    func timedOut(whileShown: Bool) async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            let failure = try await beingAttached(stage, feed) { _, channel in
-                if whileShown {
-                    try await sendReplay(on: channel)
-                    try await feed.sessionPhase(.replaying)
-                }
-                await passDeadline(stage)
-                #expect(try await channel.channel.receive() == nil)
-                try await channel.attach(id, epoch: epoch)
-            }
-            #expect(failure?.code == .timedOut)
-            await stage.supervisor.expectNothingAttached()
-        }
-    }
-
-    @Test("an attach that fails leaves there what an earlier one showed")
-    func failedAttachKeeps() async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            _ = try await attached(stage, feed, head: 4)
-            let link = try await reconnect(stage, feed)
-            let channel = try await link.channel()
-            _ = try await channel.receive()
-            async let failure = failureOfAttach(stage)
-            while await stage.supervisor.attempts.waiting(for: id) < 2 { await Task.yield() }
-            try await channel.send(.error(DaemonMessage.ErrorReply(message: "too much to do", code: .busy)))
-            #expect(await failure?.code == .busy)
-            #expect(await stage.supervisor.view.attached[id]?.lastSequence == SequenceNumber(4))
-        }
-    }
-
-    @Test("an attach that is cut off is unreachable: it changes nothing, so that nothing is unknown")
-    func cutOff() async throws {
-        for applicationProtocol in ApplicationProtocol.allCases {
-            let stage = Stage(protocols: [applicationProtocol])
-            try await stage.run { feed in
-                let link = try await stage.accept()
-                try await link.welcome()
-                try await feed.ready()
-                async let failure = failureOfAttach(stage)
-                _ = link.native ? try await link.channel().receive() : try await link.control.receive()
-                stage.daemon.breakLinks()
-                #expect(await failure?.code == .unreachable)
-            }
-        }
-    }
-
-    @Test("a session that was being attached again when the link was lost anew says that it is lost")
-    func lostTwice() async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            _ = try await attached(stage, feed, head: 4)
-            _ = try await reconnect(stage, feed).channel().receive()
-            stage.daemon.breakLinks()
-            try await feed.phase { if case .waiting = $0 { true } else { false } }
-            guard case .lost = await stage.supervisor.view.attached[id]?.phase else {
-                throw FakeDaemonError("it is not lost")
-            }
         }
     }
 
@@ -326,12 +61,9 @@ struct SessionTests {
     func unknownSession() async throws {
         let stage = Stage()
         try await stage.run { feed in
-            let link = try await stage.accept()
-            try await link.welcome()
-            try await feed.ready()
-            async let failure = failureOfAttach(stage)
-            let channel = try await link.channel()
-            _ = try await channel.receive()
+            let link = try await stage.connected(feed)
+            async let failure = stage.failureOfAttach(id)
+            let channel = try await link.askedChannel()
             try await channel.send(
                 .error(DaemonMessage.ErrorReply(message: "there is no such session", code: .unknownSession)))
             #expect(await failure == ClientError(.unknownSession, "there is no such session"))
@@ -376,7 +108,7 @@ struct SessionTests {
             let (_, channel) = try await attached(stage, feed)
             let operation = try await stage.supervisor.prompt("hi", in: id)
             _ = try await channel.receive()
-            let link = try await reconnect(stage, feed)
+            let link = try await stage.reconnect(feed)
             #expect(await stage.store.records().operations.map(\.state) == [.unknown])
             let request = try await link.control.receive()
             guard case .receiptQuery(let query) = request.message else { throw FakeDaemonError("no query") }
@@ -384,8 +116,7 @@ struct SessionTests {
             #expect(query.settle, "only a settled absence is an end")
             try await link.control.receipt(operation, .absent, ref: request.ref)
             _ = try await feed.operation { $0.id == operation && $0.state == .absent }
-            let again = try await link.channel()
-            _ = try await again.receive()
+            let again = try await link.askedChannel()
             try await again.attach(id, epoch: epoch)
             try await feed.sessionPhase(.live)
             await stage.supervisor.stop()
@@ -403,9 +134,8 @@ struct SessionTests {
             _ = try await channel.receive()
             try await channel.receipt(operation, .started)
             _ = try await feed.operation { $0.state == .delivered(nil) }
-            let link = try await reconnect(stage, feed)
-            let again = try await link.channel()
-            _ = try await again.receive()
+            let link = try await stage.reconnect(feed)
+            let again = try await link.askedChannel()
             _ = try await link.control.receive()  // the query of the reconnect
             try await link.control.receipt(operation, .started)
             try await again.attach(id, epoch: epoch)
@@ -482,9 +212,7 @@ struct SessionTests {
     func newSession() async throws {
         let stage = Stage()
         try await stage.run { feed in
-            let link = try await stage.accept()
-            try await link.welcome()
-            try await feed.ready()
+            let link = try await stage.connected(feed)
             async let made = stage.supervisor.newSession(cwd: "/src", agent: "shell")
             let channel = try await link.channel()
             let frame = try await channel.receive()
@@ -504,9 +232,7 @@ struct SessionTests {
     func stock() async throws {
         let stage = Stage(protocols: [.stock])
         try await stage.run { feed in
-            let link = try await stage.accept()
-            try await link.welcome()
-            try await feed.ready()
+            let link = try await stage.connected(feed)
             async let attached: Void = stage.supervisor.attach(id)
             guard case .attachSession(let attach) = try await link.control.receive().message else {
                 throw FakeDaemonError("no attach")
@@ -578,12 +304,9 @@ struct SessionTests {
     func olderPages() async throws {
         let stage = Stage()
         try await stage.run { feed in
-            let link = try await stage.accept()
-            try await link.welcome()
-            try await feed.ready()
+            let link = try await stage.connected(feed)
             async let attached: Void = stage.supervisor.attach(id)
-            let channel = try await link.channel()
-            _ = try await channel.receive()
+            let channel = try await link.askedChannel()
             let list = HistoryID(ULID(high: 3, low: 3))
             try await channel.send(
                 .sessionReady(DaemonMessage.SessionReady(sessionID: id, epoch: epoch, resume: .snapshot)))
@@ -624,9 +347,7 @@ struct SessionTests {
     func unreadFeed() async throws {
         let stage = Stage()
         try await stage.run { feed in
-            let link = try await stage.accept()
-            try await link.welcome()
-            try await feed.ready()
+            _ = try await stage.connected(feed)
             _ = await stage.supervisor.subscribe(capacity: 1)
             stage.daemon.breakLinks()
             try await feed.phase { if case .waiting = $0 { true } else { false } }
@@ -650,10 +371,8 @@ struct SessionTests {
     func noChannel() async throws {
         let stage = Stage(opensChannels: 1)
         try await stage.run { feed in
-            let link = try await stage.accept()
-            try await link.welcome()
-            try await feed.ready()
-            async let failure = failureOfAttach(stage)
+            _ = try await stage.connected(feed)
+            async let failure = stage.failureOfAttach(id)
             let limit = ClientDeadlines().attach
             await stage.clock.sleeper(for: limit)
             stage.clock.advance(by: limit)
@@ -667,9 +386,7 @@ struct SessionTests {
         for applicationProtocol in ApplicationProtocol.allCases {
             let stage = Stage(protocols: [applicationProtocol])
             try await stage.run { feed in
-                let link = try await stage.accept()
-                try await link.welcome()
-                try await feed.ready()
+                let link = try await stage.connected(feed)
                 async let made = stage.supervisor.newSession(cwd: nil)
                 let channel = link.native ? try await link.channel() : link.control
                 _ = try await channel.receive()
@@ -690,9 +407,7 @@ struct SessionTests {
     func stockOperations() async throws {
         let stage = Stage(protocols: [.stock])
         try await stage.run { feed in
-            let link = try await stage.accept()
-            try await link.welcome()
-            try await feed.ready()
+            let link = try await stage.connected(feed)
             async let attached: Void = stage.supervisor.attach(id)
             _ = try await link.control.receive()
             try await link.control.send(.sessionReady(DaemonMessage.SessionReady(sessionID: id)))

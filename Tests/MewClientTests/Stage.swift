@@ -89,13 +89,40 @@ struct Stage: Sendable {
 
     func accept() async throws -> FakeLink { try await FakeLink.accept(on: daemon) }
 
+    /// A ready link.
+    func connected(_ feed: Feed<ClientEvent>) async throws -> FakeLink {
+        let link = try await accept()
+        try await link.welcome()
+        try await feed.ready()
+        return link
+    }
+
+    /// Loses the link; the next one, which is welcome.
+    func reconnect(_ feed: Feed<ClientEvent>) async throws -> FakeLink {
+        daemon.breakLinks()
+        try await feed.phase { if case .waiting = $0 { true } else { false } }
+        await clock.sleeper(for: .seconds(1))
+        clock.advance(by: .seconds(1))
+        let link = try await accept()
+        try await link.welcome()
+        return link
+    }
+
+    /// Why the session cannot be attached; nil when it is.
+    func failureOfAttach(_ session: SessionID) async -> ClientError? {
+        do throws(ClientError) {
+            try await supervisor.attach(session)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// A ready native link, attached to `session` at event `head`.
     func attached(
         _ feed: Feed<ClientEvent>, _ session: SessionID, epoch: Epoch, head: UInt64 = 0
     ) async throws -> (FakeLink, FakeChannel) {
-        let link = try await accept()
-        try await link.welcome()
-        try await feed.ready()
+        let link = try await connected(feed)
         async let attached: Void = supervisor.attach(session)
         let channel = try await link.channel()
         guard case .attachSession(let attach) = try await channel.receive().message else {

@@ -13,9 +13,7 @@ package enum DaemonFault: String, Sendable, CaseIterable {
 }
 
 /// What a broken daemon is told in the place of what its devices say.
-///
-/// `@unchecked Sendable`: a simulated world runs on one thread.
-final class BrokenDaemon: @unchecked Sendable {
+struct BrokenDaemon: Sendable {
     private let fault: DaemonFault
     private let store: any SessionStore
 

@@ -1,5 +1,6 @@
 internal import MewBase
 internal import MewIdentity
+internal import MewSim
 internal import MewWire
 
 /// Where the daemon takes its connections from. What a device has sent on a stream that is held reaches the daemon when the hold
@@ -21,13 +22,12 @@ final class DeskDoor: LinkListener, Sendable {
     }
 }
 
-/// `@unchecked Sendable`: a simulated world runs on one thread.
-private final class DoorLink: IncomingLink, @unchecked Sendable {
+private struct DoorLink: IncomingLink {
     private let link: any IncomingLink
     private let holds: StreamHolds
     private let broken: BrokenDaemon?
     /// The first channel is control (spec/native-wire.md §1).
-    private var hasControl = false
+    private let hasControl = Shared(false)
 
     init(_ link: any IncomingLink, holds: StreamHolds, broken: BrokenDaemon?) {
         (self.link, self.holds, self.broken) = (link, holds, broken)
@@ -35,8 +35,8 @@ private final class DoorLink: IncomingLink, @unchecked Sendable {
 
     func acceptChannel() async -> (any MessageChannel)? {
         guard let channel = await link.acceptChannel() else { return nil }
-        defer { hasControl = true }
-        let stream = holds.opens(for: link.peer, isControl: !hasControl)
+        defer { hasControl.value = true }
+        let stream = holds.opens(for: link.peer, isControl: !hasControl.value)
         return DoorChannel(channel, stream, holds: holds, broken: broken)
     }
 
@@ -70,13 +70,12 @@ private final class DoorLink: IncomingLink, @unchecked Sendable {
     func observeMoves(_ observer: @escaping @Sendable (LinkMove) -> Void) async { await link.observeMoves(observer) }
 }
 
-/// `@unchecked Sendable`: a simulated world runs on one thread.
-private final class DoorChannel: MessageChannel, @unchecked Sendable {
+private struct DoorChannel: MessageChannel {
     private let channel: any MessageChannel
     private let stream: StreamHolds.Stream
     private let holds: StreamHolds
     private let broken: BrokenDaemon?
-    private var isGreeted = false
+    private let isGreeted = Shared(false)
 
     init(_ channel: any MessageChannel, _ stream: StreamHolds.Stream, holds: StreamHolds, broken: BrokenDaemon?) {
         (self.channel, self.stream, self.holds, self.broken) = (channel, stream, holds, broken)
@@ -91,8 +90,8 @@ private final class DoorChannel: MessageChannel, @unchecked Sendable {
             throw error
         }
         // The hello of a connection always comes through, or nothing of it would.
-        if !stream.isControl || isGreeted { await holds.waitWhileHeld(stream) }
-        isGreeted = true
+        if !stream.isControl || isGreeted.value { await holds.waitWhileHeld(stream) }
+        isGreeted.value = true
         // The machine was killed.
         if Task.isCancelled { throw .cancelled }
         guard let message else {

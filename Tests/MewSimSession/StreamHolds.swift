@@ -2,7 +2,9 @@ internal import MewIdentity
 
 /// Which streams between the devices and the daemon are held back, while others of the same connection go on.
 ///
-/// `@unchecked Sendable`: a simulated world runs on one thread.
+/// `@unchecked Sendable`: it is touched by the tasks of the desk's machine (also by the handler of their cancellation, which the
+/// machine's loop runs when it is killed) and by the script between two of their steps. All of that is one thread: `SimLoop` refuses
+/// what comes from another.
 final class StreamHolds: @unchecked Sendable {
     /// One stream that a device opened.
     struct Stream: Hashable {

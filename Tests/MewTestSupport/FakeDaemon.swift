@@ -49,6 +49,13 @@ package struct FakeLink: Sendable {
         guard let channel = await link.acceptChannel() else { throw FakeDaemonError("no channel") }
         return FakeChannel(channel: channel, applicationProtocol: link.applicationProtocol)
     }
+
+    /// The next one, when what it asks for has been read.
+    package func askedChannel() async throws -> FakeChannel {
+        let asked = try await channel()
+        _ = try await asked.receive()
+        return asked
+    }
 }
 
 package struct FakeChannel: Sendable {
