@@ -241,7 +241,7 @@ struct DeliveryTests {
             _ = try await channel.receive()
             await stage.store.hold()
             try await channel.receipt(operation, .stored)
-            while await stage.supervisor.view.operations[operation]?.state != .stored { await Task.yield() }
+            while await stage.supervisor.view.operations[operation]?.state != .stored(nil) { await Task.yield() }
             try await link.control.receipt(operation, .done, result: .completed)
             while await stage.supervisor.view.operations[operation] != nil { await Task.yield() }
             await stage.store.release()

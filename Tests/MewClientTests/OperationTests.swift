@@ -201,7 +201,7 @@ struct OperationTests {
 
     @Test("a program that knows less does not take back what another one kept: every state after every other")
     func recordsDoNotGoBack() throws {
-        let states: [MewClient.Operation.State] = [.sending, .unknown, .stored, .delivered(nil)]
+        let states: [MewClient.Operation.State] = [.sending, .unknown, .stored(nil), .delivered(nil)]
         for (first, kept) in states.enumerated() {
             for (second, told) in states.enumerated() {
                 var records = ClientRecords()

@@ -118,12 +118,12 @@ struct TransitionTableTests {
         turn emit: error_event ANSWER×1
         turn ask: permission_request
         turn completed: session_activity_changed session_title_changed receipt:completed
-        turn failed: error_event session_activity_changed receipt:failed
-        turn cancelled: error_event session_activity_changed receipt:cancelled
+        turn failed: error_event provider provider session_activity_changed receipt:failed
+        turn cancelled: error_event provider provider session_activity_changed receipt:cancelled
         turn commandEnded: –
-        turn recovered: error_event session_activity_changed receipt:interrupted
-        turn shutDown: error_event session_activity_changed receipt:interrupted
-        turn erased: error_event session_activity_changed receipt:interrupted
+        turn recovered: error_event provider provider session_activity_changed receipt:interrupted
+        turn shutDown: error_event provider provider session_activity_changed receipt:interrupted
+        turn erased: error_event provider provider session_activity_changed receipt:interrupted
         turn revoked: –
         asking prompt: user_message receipt:stored
         asking guide: user_message receipt:done
@@ -135,12 +135,12 @@ struct TransitionTableTests {
         asking emit: error_event ANSWER×1
         asking ask: permission_request
         asking completed: request_resolved session_activity_changed session_title_changed receipt:completed ANSWER×1
-        asking failed: request_resolved error_event session_activity_changed receipt:failed ANSWER×1
-        asking cancelled: request_resolved error_event session_activity_changed receipt:cancelled ANSWER×1
+        asking failed: request_resolved error_event provider provider session_activity_changed receipt:failed ANSWER×1
+        asking cancelled: request_resolved error_event provider provider session_activity_changed receipt:cancelled ANSWER×1
         asking commandEnded: –
-        asking recovered: request_resolved error_event session_activity_changed receipt:interrupted ANSWER×1
-        asking shutDown: request_resolved error_event session_activity_changed receipt:interrupted ANSWER×1
-        asking erased: request_resolved error_event session_activity_changed receipt:interrupted ANSWER×1
+        asking recovered: request_resolved error_event provider provider session_activity_changed receipt:interrupted ANSWER×1
+        asking shutDown: request_resolved error_event provider provider session_activity_changed receipt:interrupted ANSWER×1
+        asking erased: request_resolved error_event provider provider session_activity_changed receipt:interrupted ANSWER×1
         asking revoked: –
         cancelling prompt: user_message receipt:stored
         cancelling guide: user_message receipt:done
@@ -152,12 +152,12 @@ struct TransitionTableTests {
         cancelling emit: error_event ANSWER×1
         cancelling ask: ANSWER×1
         cancelling completed: session_activity_changed session_title_changed receipt:completed
-        cancelling failed: error_event session_activity_changed receipt:failed
-        cancelling cancelled: error_event session_activity_changed receipt:cancelled
+        cancelling failed: error_event provider provider session_activity_changed receipt:failed
+        cancelling cancelled: error_event provider provider session_activity_changed receipt:cancelled
         cancelling commandEnded: –
-        cancelling recovered: error_event session_activity_changed receipt:interrupted
-        cancelling shutDown: error_event session_activity_changed receipt:interrupted
-        cancelling erased: error_event session_activity_changed receipt:interrupted
+        cancelling recovered: error_event provider provider session_activity_changed receipt:interrupted
+        cancelling shutDown: error_event provider provider session_activity_changed receipt:interrupted
+        cancelling erased: error_event provider provider session_activity_changed receipt:interrupted
         cancelling revoked: –
         command prompt: user_message receipt:stored
         command guide: user_message receipt:done
@@ -186,12 +186,12 @@ struct TransitionTableTests {
         queued emit: error_event ANSWER×1
         queued ask: permission_request
         queued completed: session_activity_changed session_title_changed session_activity_changed receipt:completed receipt:started START
-        queued failed: error_event session_activity_changed session_activity_changed receipt:failed receipt:started START
-        queued cancelled: error_event session_activity_changed session_activity_changed receipt:cancelled receipt:started START
+        queued failed: error_event provider provider session_activity_changed session_activity_changed receipt:failed receipt:started START
+        queued cancelled: error_event provider provider session_activity_changed session_activity_changed receipt:cancelled receipt:started START
         queued commandEnded: –
-        queued recovered: error_event session_activity_changed session_activity_changed receipt:interrupted receipt:started START
-        queued shutDown: error_event session_activity_changed receipt:interrupted
-        queued erased: error_event session_activity_changed receipt:interrupted receipt:cancelled
+        queued recovered: error_event provider provider session_activity_changed session_activity_changed receipt:interrupted receipt:started START
+        queued shutDown: error_event provider provider session_activity_changed receipt:interrupted
+        queued erased: error_event provider provider session_activity_changed receipt:interrupted receipt:cancelled
         queued revoked: receipt:cancelled
         """
 }

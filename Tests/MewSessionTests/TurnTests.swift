@@ -173,8 +173,7 @@ struct TurnTests {
         #expect(resolved.outcome == .cancelled && resolved.by?.name == "laptop")
         #expect(bench.takeBroadcasts().contains { $0.kind == .sessionAttentionChanged })
         bench.endTurn(.cancelled)
-        #expect(
-            bench.take(client) == [.errorEvent, .sessionActivityChanged])
+        #expect(bench.take(client) == [.errorEvent, .provider, .provider, .sessionActivityChanged])
         #expect(bench.takeReceipts().last?.result == .cancelled)
         #expect(bench.core.record.lastTurnFailed)
         #expect(
@@ -240,7 +239,7 @@ struct TurnTests {
         _ = bench.take(client)
         bench.endTurn(.failed("the agent crashed"))
         let frames = bench.takeFrames(client)
-        #expect(frames.map(\.message.kind) == [.errorEvent, .sessionActivityChanged])
+        #expect(frames.map(\.message.kind) == [.errorEvent, .provider, .provider, .sessionActivityChanged])
         #expect(frames.first?.message == .errorEvent(.init(message: "the agent crashed")))
         #expect(bench.takeReceipts().last?.result == .failed)
         #expect(bench.core.record.title == nil)
@@ -374,8 +373,8 @@ struct TurnTests {
         #expect(bench.startedTurns.count == 1)
         #expect(bench.takeReceipts().last?.result == .interrupted)
         #expect(bench.core.record.turn == nil && bench.core.record.lastTurnFailed)
-        let ending = bench.storedEvents.suffix(2).map(\.message.kind)
-        #expect(ending == [.errorEvent, .sessionActivityChanged])
+        let ending = bench.storedEvents.suffix(4).map(\.message.kind)
+        #expect(ending == [.errorEvent, .provider, .provider, .sessionActivityChanged])
         bench.crash()
         #expect(bench.takeReceipts().isEmpty)
     }

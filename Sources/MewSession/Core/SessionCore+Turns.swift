@@ -144,19 +144,14 @@ extension SessionCore {
         transcript.messages(from: turn.messagesFrom).contains { $0.role == .assistant }
     }
 
-    /// Events pass, and who comes later would see the prompt and nothing after it. Those who are there were told by the event, so
-    /// none tells of this message; it has the form of what a daemon says itself (spec/mew-wire.md §5.4, `slash_result`), which every
-    /// client shows.
+    /// An error passes, and who comes later would see the prompt and nothing after it: the reason is a message too, by events like
+    /// every other, so that each list of messages has it at the same place.
     private mutating func showReason(_ note: String, _ moment: Moment) {
         let message = MessageID(moment.newIDs(2))
-        let session = self.id.ulid ?? ULID(high: 0, low: 0)
         let part = Part(
-            id: PartID(message.ulid.successor), messageID: message, session: session,
+            id: PartID(message.ulid.successor), messageID: message, session: id.ulid ?? ULID(high: 0, low: 0),
             content: .text(Part.Text(text: note, isSynthetic: true)))
-        transcript.add(
-            Message(
-                id: message, session: session, role: .assistant, parts: [part],
-                time: MessageTime(created: moment.wall, completed: moment.wall), sequence: journal.head))
-        mustWriteMessages = true
+        emit(.provider(.init(event: .partStart(part))), moment)
+        emit(.provider(.init(event: .partEnd(part.id))), moment)
     }
 }

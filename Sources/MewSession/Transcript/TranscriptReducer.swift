@@ -168,8 +168,9 @@ public struct TranscriptReducer: Sendable {
     }
 
     private mutating func start(_ part: Part, at: WallTime) -> Change {
+        let isWhole = part.isSynthetic
         switch part.content {
-        case .text, .reasoning: streamingPart = part.id
+        case .text, .reasoning: streamingPart = isWhole ? streamingPart : part.id
         case .file, .toolCall, .toolResult, .compaction: break
         }
         if place(of: part.id) != nil { return replace(part) }
@@ -178,7 +179,7 @@ public struct TranscriptReducer: Sendable {
             return add(
                 Message(
                     id: part.messageID, session: session, role: .assistant, parts: [part],
-                    time: MessageTime(created: at)))
+                    time: MessageTime(created: at, completed: isWhole ? at : nil)))
         }
         messages[index].parts.append(part)
         return .message(index: index)

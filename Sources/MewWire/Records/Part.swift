@@ -43,6 +43,9 @@ public struct Part: Record, Sendable, Equatable {
 }
 
 extension Part {
+    /// Whether it is text of the program's own, which is whole when it begins.
+    public var isSynthetic: Bool { content.text?.isSynthetic ?? false }
+
     /// What was said.
     public struct Text: Record, Sendable, Equatable {
         public var text: String

@@ -98,6 +98,11 @@ struct TurnPrinter {
     private mutating func text(for event: ProviderEvent) -> String {
         switch event {
         case .partStart(let part):
+            // A word of the daemon's own was told as an error already.
+            if part.isSynthetic {
+                remember(part)
+                return ""
+            }
             openPart = part.id
             return text(for: part)
         case .partDelta(let delta):
