@@ -144,8 +144,11 @@ struct RestPicture {
             breach(.once, "“\(text)” was executed \(times) times")
         }
         for (text, times) in Self.repeats(stage.judge.guidance) { breach(.once, "“\(text)” was heard \(times) times") }
-        for (operation, times) in Self.repeats(said.map(\.operation)) {
-            breach(.once, "…\(operation.description.suffix(4)) is \(times) times in the journal")
+        // What waited when the conversation was cleared is said again in the new one.
+        for conversation in frames.split(whereSeparator: { $0.message.kind == .sessionCleared }) {
+            for (operation, times) in Self.repeats(Self.said(in: conversation).map(\.operation)) {
+                breach(.once, "…\(operation.description.suffix(4)) is \(times) times in one conversation")
+            }
         }
     }
 
@@ -159,7 +162,9 @@ struct RestPicture {
     }
 
     /// Everything that a person said, by the journal.
-    private var said: [(operation: OperationID, text: String)] {
+    private var said: [(operation: OperationID, text: String)] { Self.said(in: frames[...]) }
+
+    private static func said(in frames: ArraySlice<DaemonFrame>) -> [(operation: OperationID, text: String)] {
         frames.compactMap { frame in
             guard case .userMessage(let message) = frame.message, let operation = message.operation else { return nil }
             return (operation, message.text)
