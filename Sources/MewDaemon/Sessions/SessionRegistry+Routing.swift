@@ -85,6 +85,7 @@ extension SessionRegistry {
             _ = await conclude(
                 request, client, [.putSetting(Self.autoSummary, summary.enabled ? nil : "off")])
         case .receiptQuery(let query): await answer(query, frame.ref, client)
+        case .requestQuery(let query): await answer(query, frame.ref, client)
         default: await toAttachedSession(request, frame, client)
         }
     }

@@ -70,7 +70,8 @@ package enum SessionMessages {
             .setAutoSummary, .yieldControl, .prompt, .guide, .cancel, .permissionResponse, .askUserResponse,
             .planApprovalResponse, .goalResponse, .slashCommand, .listModels, .switchModel, .setThinkingVariant,
             .setPermissionMode, .listPersonas, .switchPersona, .listAgents, .createGroup, .updateGroup, .deleteGroup,
-            .assignSessionGroup, .listProjects, .pinProject, .unflagFile, .receiptQuery, .lease:
+            .assignSessionGroup, .listProjects, .pinProject, .unflagFile, .receiptQuery,
+            .requestQuery, .lease:
             true
         case .remoteHello, .ping, .listDir, .listFilesystemDir, .readFilePreview, .gitStatus, .watchWorkspace,
             .openPath, .browserOpen, .browserSnapshot, .browserScreenshot, .browserClick, .browserFill,
