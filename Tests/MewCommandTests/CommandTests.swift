@@ -495,6 +495,34 @@ struct CommandTests {
         #expect(nobody.exit == .usage, "without a digest the question must be shown, which needs a terminal")
     }
 
+    @Test("an answer with a handle to a question that is settled learns who was first, and an older daemon is no fault")
+    func lateAnswers() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let settled = DaemonMessage.requestResolved(
+            .init(
+                requestID: RequestID(ULID(high: 5, low: 5)), outcome: .answered,
+                by: By(node: stage.daemon.node, name: "phone", clientKind: .mobile), decision: "deny", bound: true))
+        let replies: [(DaemonMessage, outcome: String, sentence: String)] = [
+            (settled, "too_late", "too late: answered by phone: deny"),
+            (.error(.init(message: "no such request", code: .unknownRequest)), "unknown", "desk asks nothing"),
+            (.error(.init(message: "unknown message type", code: .unknownType)), "unknown", "desk asks nothing"),
+        ]
+        for (reply, outcome, sentence) in replies {
+            let result = try await stage.run("answer", "desk", "0005-a1b2c3", "once", "--json") { [info] link in
+                try await link.welcome()
+                try await link.list([info])
+                let request = try await link.control.receive()
+                #expect(request.message == .requestQuery(.init(ending: "0005")))
+                try await link.control.send(reply, ref: request.ref)
+                _ = await link.link.closed()
+            }
+            #expect(result.exit == .refused)
+            #expect(result.objects.first?["outcome"] == .string(outcome), "\(result.out.text)")
+            #expect(result.err.text.contains(sentence), "\(result.err.text)")
+        }
+    }
+
     @Test("a digest that is too short or none at all is a mistake in the command line", arguments: ["a1b2c", "a1b2cx"])
     func badDigest(digest: String) async throws {
         let result = try await CommandStage().run("answer", "desk", "7F3K", "once", "--digest", digest)

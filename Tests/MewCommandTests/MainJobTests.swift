@@ -106,8 +106,12 @@ struct MainJobTests {
             #expect(await watch.out.line(containing: "\"tool_end\"") != nil)
             watch.signal(.interrupt)
             #expect(await watch.exit == .ok)
-            let late = try await pair.laptop.run("answer", "desk", handle, "deny")
+            let late = try await pair.laptop.run("answer", "desk", handle, "deny", "--json")
             #expect(late.exit == .refused)
+            #expect(late.objects.first?["outcome"] == "too_late" && late.objects.first?["how"] == "answered")
+            #expect(late.objects.first?["decision"] == "allow_once")
+            #expect(late.objects.first?["by"]?["node_id"]?.asString != nil)
+            #expect(late.err.text.contains("too late: answered by"), "\(late.err.text)")
         }
     }
 

@@ -35,6 +35,9 @@ public protocol SessionStore: Sendable {
         of session: SessionID, before position: UInt64, limit: Int, maxBytes: Int
     ) async throws(StoreError) -> [MessageRow]
 
+    /// Sessions in which work waits, guidance included.
+    func sessionsWithWork() async throws(StoreError) -> [SessionID]
+
     // MARK: Operations
 
     /// The receipt of one operation; nil when none is kept.

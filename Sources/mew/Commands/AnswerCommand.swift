@@ -107,18 +107,42 @@ private struct AnswerRun {
             if matches.isEmpty { await daemon.supervisor.detach(session.sessionID) }
         }
         if let exact = matches.first(where: { handle.matches($0.1) }) { return exact }
-        guard let first = matches.first else {
-            report(.unknown, nil)
-            throw CommandFailure(
-                .unknownRequest, "\(daemon.name) asks nothing that ends in \(Readers.shown(handle.id))",
-                hint: "It may be answered already; see 'mew sessions \(shellQuoted(daemon.name))'.")
-        }
+        guard let first = matches.first else { throw try await tooLate() }
         guard matches.count == 1 else {
             throw CommandFailure(
                 .badInput, "\(matches.count) questions end in \(Readers.shown(handle.id))",
                 hint: "Give more characters of the ID.")
         }
         return first
+    }
+
+    // MARK: - Nothing is asked any more
+
+    /// Who was first, and how; or that nobody knows of such a question.
+    private func tooLate() async throws(CommandFailure) -> CommandFailure {
+        guard let end = try await end() else {
+            report(.unknown, nil)
+            return CommandFailure(
+                .unknownRequest, "\(daemon.name) asks nothing that ends in \(Readers.shown(handle.id))",
+                hint: "It may be answered already; see 'mew sessions \(shellQuoted(daemon.name))'.")
+        }
+        report(.tooLate, end)
+        return CommandFailure(.tooLate, end.tooLate)
+    }
+
+    /// Nil when the daemon does not remember the request, or cannot be asked: a stock one, or an older one.
+    private func end() async throws(CommandFailure) -> AnswerEnd? {
+        guard daemon.link.isNative else { return nil }
+        do throws(ClientError) {
+            return try await daemon.supervisor.request(.requestQuery(.init(ending: handle.id))) { message in
+                if case .requestResolved(let resolved) = message { AnswerEnd(resolved) } else { nil }
+            }
+        } catch {
+            guard error.code == .unknownRequest || error.code == .unknownType else {
+                throw CommandFailure(error, doing: "ask who answered", daemon: daemon.name)
+            }
+            return nil
+        }
     }
 
     // MARK: - The answer
@@ -211,7 +235,7 @@ private struct AnswerRun {
     }
 
     private func conclude(_ verdict: DaemonMessage.AnswerVerdict) throws(CommandFailure) -> ExitCode {
-        report(verdict.outcome, verdict)
+        report(verdict.outcome, AnswerEnd(verdict))
         let words = verdict.words ?? ""
         switch verdict.outcome {
         case .settled, .repeated:
@@ -223,11 +247,11 @@ private struct AnswerRun {
         }
     }
 
-    private func report(_ outcome: AnswerOutcome, _ verdict: DaemonMessage.AnswerVerdict?) {
+    private func report(_ outcome: AnswerOutcome, _ end: AnswerEnd?) {
         daemon.output.json([
-            "outcome": .string(outcome.rawValue), "how": verdict?.how.map { .string($0.rawValue) } ?? .null,
-            "by": verdict?.by.map { ["node_id": .string($0.node.z32), "name": .string($0.name)] } ?? .null,
-            "decision": verdict?.decision.map(JSON.string) ?? .null,
+            "outcome": .string(outcome.rawValue), "how": end?.how.map { .string($0.rawValue) } ?? .null,
+            "by": end?.by.map { ["node_id": .string($0.node.z32), "name": .string($0.name)] } ?? .null,
+            "decision": end?.decision.map(JSON.string) ?? .null,
         ])
     }
 }
