@@ -58,7 +58,7 @@ struct Opening {
         guard wasOpen != nil else {
             try database.transaction { () throws(SQLiteError) in
                 try Self.noteOpen(database)
-                for name in [SettingName.losses, .sessionsGone] {
+                for name in [SettingName.repairs, .losses, .sessionsGone] {
                     try database.run("DELETE FROM settings WHERE name=?", [.text(name.text)])
                 }
             }
