@@ -16,6 +16,8 @@ struct StoppingTests {
     private func words(_ options: [String], _ signal: Int32) async throws -> String? {
         let (daemon, laptop) = (try await RealDaemon(RealMachine(), options), RealMachine())
         try await daemon.introduce(laptop)
+        // Until the link of `mew add` has gone, which would be taken for that of the watch.
+        while try await !daemon.machine.run("status").out.contains("nobody is connected") {}
         let watch = try laptop.start(["watch", "desk"])
         // Nobody else holds it, and it is killed when nobody does.
         defer { watch.signal(SIGKILL) }
@@ -81,7 +83,7 @@ struct StoppingTests {
         await second.stop()
     }
 
-    @Test("the last line of the log says that it has stopped, at every end in order", arguments: 0..<8)
+    @Test("the last line of the log says that it has stopped, at every end in order", arguments: 0..<4)
     func lastLine(round: Int) async throws {
         let daemon = try await RealDaemon(RealMachine(), ["--log-level", "info"])
         await daemon.stop()
