@@ -141,6 +141,18 @@ struct SelectionTests {
         #expect(found("a1111") == "sess_AAAA1111")
     }
 
+    @Test("elements may have numbers of their own; one that is the end of another's ID as well is not guessed")
+    func ownNumbers() {
+        let numbered = Selection(elements: ["sess_AAAA1111", "sess_BBBB"], noun: "session") {
+            [7: "sess_BBBB", 1_111: "sess_BBBB"][$0]
+        } id: {
+            $0
+        }
+        guard case .found("sess_BBBB") = numbered.find("7") else { return #expect(Bool(false), "its number") }
+        guard case .none = numbered.find("1") else { return #expect(Bool(false), "its place") }
+        guard case .ambiguous = numbered.find("1111") else { return #expect(Bool(false), "guessed") }
+    }
+
     @Test("three characters, two matches, and numbers outside the list find none")
     func refuses() {
         guard case .tooShort = selection.find("c22") else { return #expect(Bool(false), "too short") }

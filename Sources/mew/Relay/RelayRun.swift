@@ -44,7 +44,7 @@ struct RelayRun: Sendable {
     }
 
     func run() async throws(CommandFailure) -> ExitCode {
-        let log = makeLog()
+        let log = context.makeLog(options.level, isJSON: options.logsJSON)
         var settings = RelaySettings(programVersion: CommandLineProgram.version)
         settings.limits = options.limits
         settings.rules = try rules()
@@ -73,14 +73,6 @@ struct RelayRun: Sendable {
         } catch {
             throw CommandFailure(.internal, "cannot start the relay: \(error)")
         }
-    }
-
-    private func makeLog() -> LogSink {
-        let errors = context.output.errors
-        return LogSink(
-            minimum: options.level, format: options.logsJSON ? .json : .human, wall: SystemWallClock(),
-            loop: context.runtime.files
-        ) { errors.write($0) }
     }
 
     // MARK: - Files

@@ -101,7 +101,7 @@ struct PromptTurn {
         case .sessionPhase(session, let phase):
             isLive = phase == .live
             if phase == .gone {
-                throw CommandFailure(.unknownSession, "the session was deleted while its turn was running")
+                throw CommandFailure(.unknownSession, daemon.goneSession)
             }
             await catchUpOnStock()
             await considerQuestions()

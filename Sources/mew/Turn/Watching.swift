@@ -50,7 +50,7 @@ struct Watching {
         case .control(let frame):
             await react(to: frame)
         case .sessionPhase(session, let phase):
-            if phase == .gone { throw CommandFailure(.unknownSession, "the session was deleted") }
+            if phase == .gone { throw CommandFailure(.unknownSession, daemon.goneSession) }
             if phase == .live { hasBaseline = true }
         case .phase(let phase):
             try await linkChanged(phase)
