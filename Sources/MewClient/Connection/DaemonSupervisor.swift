@@ -116,6 +116,7 @@ public actor DaemonSupervisor {
         case .resume(let id, let sequence):
             let message = ClientMessage.ResumeSession(sessionID: id, afterSequence: sequence)
             try? await send(.resumeSession(message), on: id)
+        case .listSessions: try? await send(.listSessions)
         case .reattach(let id): reattach(id)
         case .handOver(let frame): waiters.take(frame, isNative: state.isNative)
         case .pass(let addresses, let relays):

@@ -75,6 +75,8 @@ enum ClientEffect: Sendable, Equatable {
     case remember(RecordNews)
     case query([OperationID], settle: Bool, ref: String)
     case resume(SessionID, after: SequenceNumber)
+    /// Ask for the lists; the answers come as messages to everyone do.
+    case listSessions
     /// Attach again, from the event we have.
     case reattach(SessionID)
     /// To whoever waits for this answer.

@@ -98,6 +98,8 @@ struct DaemonState: Sendable {
         for id in view.attached.keys.sorted(by: { $0.text < $1.text }) where view.attached[id]?.phase != .gone {
             effects += attachAgain(id)
         }
+        // What changed while there was no link, nobody told. Until the answer the last list stays.
+        if view.sessions != nil { effects.append(.listSessions) }
         return effects
     }
 
