@@ -15,6 +15,8 @@ struct DaemonState: Sendable {
     var ended = EndedOperations()
     var own = OwnOperations()
     var settlingQueries = SettlingQueries()
+    /// The change of the drafts after which they were as they are shown.
+    var draftsAsOf: DraftRevision?
     private var shownAlerts = AlertMemory()
 
     /// - Parameters:
@@ -71,8 +73,8 @@ struct DaemonState: Sendable {
             return advance(receipt.operation) { $0.received(receipt, isSettled: isSettled) }
         case .found(let operations): return operations.flatMap { found($0) }
         case .askAgain: return queries()
-        case .drafts(let drafts):
-            view.drafts = Dictionary(drafts.map { ($0.session, $0) }) { _, newer in newer }
+        case .drafts(let drafts, let change):
+            show(drafts, asOf: change)
             return []
         }
     }

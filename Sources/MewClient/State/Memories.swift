@@ -10,6 +10,8 @@ struct EndedOperations {
 
     subscript(id: OperationID) -> Operation? { recent.last { $0.id == id } }
 
+    func contains(where isWanted: (Operation) -> Bool) -> Bool { recent.contains(where: isWanted) }
+
     mutating func insert(_ operation: Operation) {
         recent.append(operation)
         if recent.count > Self.capacity { recent.removeFirst() }
