@@ -11,6 +11,11 @@ struct DaemonSession: Sendable {
     var name: String { target.name }
     var output: Output { command.context.output }
 
+    /// What this device calls itself: another one of that name is shown under a longer one.
+    var ownName: DistinctNames {
+        DistinctNames([(command.environment.dialer.node, command.environment.deviceName)])
+    }
+
     /// Runs one step; its failure is told as "could not `doing`".
     func attempt<Value>(
         _ doing: String, _ body: () async throws(ClientError) -> Value

@@ -212,7 +212,8 @@ private struct AnswerRun {
 
     private func conclude(_ verdict: DaemonMessage.AnswerVerdict) throws(CommandFailure) -> ExitCode {
         report(verdict.outcome, verdict)
-        let words = verdict.words ?? ""
+        var names = daemon.ownName
+        let words = verdict.words(&names) ?? ""
         switch verdict.outcome {
         case .settled, .repeated:
             daemon.output.line(verdict.outcome == .settled ? "Settled." : "Settled before, by the same answer.")

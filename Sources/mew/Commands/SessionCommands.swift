@@ -14,13 +14,17 @@ extension Command {
         let sessions = try await command.connected(to: target) { session async throws(CommandFailure) in
             try await session.sessions()
         }
-        show(sessions, showsArchived: invocation[all], target.name, invocation.context)
+        let device = (command.environment.dialer.node, command.environment.deviceName)
+        show(sessions, showsArchived: invocation[all], target.name, DistinctNames([device]), invocation.context)
         return .ok
     }
 
     /// Numbers count all sessions, so that they mean the same with and without `--all`.
+    ///
+    /// - Parameter device: the name of this one.
     private static func show(
-        _ sessions: [SessionInfo], showsArchived: Bool, _ daemon: String, _ context: CommandContext
+        _ sessions: [SessionInfo], showsArchived: Bool, _ daemon: String, _ device: DistinctNames,
+        _ context: CommandContext
     ) {
         let output = context.output
         let now = WallTime.now.milliseconds
@@ -43,9 +47,10 @@ extension Command {
         if let number = sessions.firstIndex(where: { $0.needsYou && (showsArchived || !$0.archived) }) {
             output.line("'mew watch \(shellQuoted(daemon)) \(number + 1)' shows what it asks, and how to answer.")
         }
+        var names = device
         for (index, session) in sessions.enumerated() where showsArchived || !session.archived {
             guard let holder = session.leaseHolder else { continue }
-            output.line("\(holder.name.printableName) is typing in \(index + 1); prompts of others are refused there.")
+            output.line("\(names.name(of: holder)) is typing in \(index + 1); prompts of others are refused there.")
         }
     }
 

@@ -119,7 +119,7 @@ extension PendingRequest {
 
 extension DaemonMessage.AnswerVerdict {
     /// What became of an answer, in words; nil when `request_resolved` says it all.
-    var words: String? {
+    func words(_ names: inout DistinctNames) -> String? {
         switch outcome {
         case .settled, .repeated: nil
         case .tooLate:
@@ -127,7 +127,7 @@ extension DaemonMessage.AnswerVerdict {
             case .cancelled: "too late: the question was cancelled"
             case .turnEnded: "too late: its turn has ended"
             case .answered, nil:
-                "too late: answered\(by.map { " by \($0.name.printableName)" } ?? "")"
+                "too late: answered\(by.map { " by \(names.name(of: $0))" } ?? "")"
                     + (decision.map { ": \(AnswerReader.word($0).printable(limit: 40))" } ?? "")
             }
         case .notWhatWasShown: "not taken: the daemon asks something else now; look again"
