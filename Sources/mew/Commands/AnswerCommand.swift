@@ -27,7 +27,9 @@ extension Command {
         details: [
             "An answer counts only for what was shown: the handle names the question and a digest of its text. Without a "
                 + "digest or without an answer the question is shown and asked, which needs a terminal.",
-            "Exit: 0 settled, 6 too late, not what was shown, or unknown.",
+            "--json: {\"outcome\": settled, repeated, too_late, not_what_was_shown or unknown, \"how\", \"by\", \"decision\"}: "
+                + "what became of the question, and who decided. A daemon that does not take the answer gives an error only.",
+            "Exit: 0 settled, 4 this device may not answer, 6 too late, not what was shown, or unknown, 7 nobody knows.",
         ],
         examples: ["mew answer desk 7F3K-a1b2c3 once"]
     ) { invocation async throws(CommandFailure) in
