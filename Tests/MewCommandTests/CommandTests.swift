@@ -269,6 +269,29 @@ struct CommandTests {
         #expect(left == (isStored && flag == "--check" ? ["delivered"] : []))
     }
 
+    @Test(
+        "ops --drop of a prompt that the daemon has says that it runs all the same, and what ends it",
+        arguments: [ReceiptState.stored, .started, .absent])
+    func dropOfWhatRuns(_ state: ReceiptState) async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        try await loseAPrompt(stage, "hi")
+        let result = try await stage.run("ops", "desk", "1", "--drop") { link in
+            try await link.welcome()
+            let request = try await link.control.receive()
+            guard case .receiptQuery(let query) = request.message else { throw FakeDaemonError("no query") }
+            try await link.control.receipt(try #require(query.operations.first), state, ref: request.ref)
+            _ = await link.link.closed()
+        }
+        #expect(result.exit == .ok, "\(result.err.text)")
+        let words =
+            state == .absent
+            ? "Dropped (never arrived, and cannot any more; nothing was done)."
+            : "Forgotten on this device only: desk has the prompt, and runs it all the same. While it runs, "
+                + "'mew cancel desk \(session.text)' ends it."
+        #expect(result.out.lines == [words])
+    }
+
     @Test("ls says when a daemon runs another version", arguments: [true, false])
     func versions(isOther: Bool) async throws {
         let stage = CommandStage()

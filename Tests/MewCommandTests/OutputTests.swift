@@ -96,6 +96,18 @@ struct OutputTests {
         }
     }
 
+    @Test("a device that turns up later under a name that is shown already gets a longer one, and keeps it")
+    func laterNames() throws {
+        let nodes = try (1...3).map { try #require(SecretKey(seed: [UInt8](repeating: $0, count: 32))).node }
+        func by(_ index: Int, _ name: String) -> By { By(node: nodes[index], name: name, clientKind: .cli) }
+        var names = DistinctNames([(nodes[0], "vm")])
+        let longer = "VM-\(nodes[1].z32.suffix(4))"
+        #expect(names.name(of: by(1, "VM")) == longer && names.name(of: by(0, "vm")) == "vm")
+        #expect(names.name(of: by(1, "VM")) == longer && names.name(of: by(2, "desk")) == "desk")
+        // Who was given another name is shown under it.
+        #expect(names.name(of: by(1, "lab")) == "lab" && names.name(of: by(0, "vm")) == "vm")
+    }
+
     @Test("wide characters take two columns, and cutting respects them")
     func wideCharacters() {
         #expect(displayWidth("東京") == 4)

@@ -16,6 +16,11 @@ struct DaemonSession: Sendable {
         "\(name) has this session no more: it was deleted, or lost with a damaged database (then 'mew status' there names it)"
     }
 
+    /// What this device calls itself: another one of that name is shown under a longer one.
+    var ownName: DistinctNames {
+        DistinctNames([(command.environment.dialer.node, command.environment.deviceName)])
+    }
+
     /// Runs one step; its failure is told as "could not `doing`".
     func attempt<Value>(
         _ doing: String, _ body: () async throws(ClientError) -> Value

@@ -27,7 +27,9 @@ extension Command {
         details: [
             "An answer counts only for what was shown: the handle names the question and a digest of its text. Without a "
                 + "digest or without an answer the question is shown and asked, which needs a terminal.",
-            "Exit: 0 settled, 6 too late, not what was shown, or unknown.",
+            "--json: {\"outcome\": settled, repeated, too_late, not_what_was_shown or unknown, \"how\", \"by\", \"decision\"}: "
+                + "what became of the question, and who decided. A daemon that does not take the answer gives an error only.",
+            "Exit: 0 settled, 4 this device may not answer, 6 too late, not what was shown, or unknown, 7 nobody knows.",
         ],
         examples: ["mew answer desk 7F3K-a1b2c3 once"]
     ) { invocation async throws(CommandFailure) in
@@ -127,7 +129,8 @@ private struct AnswerRun {
                 hint: "It may be answered already; see 'mew sessions \(shellQuoted(daemon.name))'.")
         }
         report(.tooLate, end)
-        return CommandFailure(.tooLate, end.tooLate)
+        var names = daemon.ownName
+        return CommandFailure(.tooLate, end.tooLate(&names))
     }
 
     /// Nil when the daemon does not remember the request, or cannot be asked: a stock one, or an older one.
@@ -236,7 +239,8 @@ private struct AnswerRun {
 
     private func conclude(_ verdict: DaemonMessage.AnswerVerdict) throws(CommandFailure) -> ExitCode {
         report(verdict.outcome, AnswerEnd(verdict))
-        let words = verdict.words ?? ""
+        var names = daemon.ownName
+        let words = verdict.words(&names) ?? ""
         switch verdict.outcome {
         case .settled, .repeated:
             daemon.output.line(verdict.outcome == .settled ? "Settled." : "Settled before, by the same answer.")

@@ -16,12 +16,16 @@ extension Command {
             let sessions = try await session.sessions()
             return (sessions, await session.numbers(of: sessions))
         }
-        show(sessions, numbers, showsArchived: invocation[all], target.name, invocation.context)
+        let device = (command.environment.dialer.node, command.environment.deviceName)
+        show(
+            sessions, numbers, showsArchived: invocation[all], target.name, DistinctNames([device]), invocation.context)
         return .ok
     }
 
+    /// - Parameter device: the name of this one.
     private static func show(
         _ sessions: [SessionInfo], _ numbers: SessionNumbers, showsArchived: Bool, _ daemon: String,
+        _ device: DistinctNames,
         _ context: CommandContext
     ) {
         let output = context.output
@@ -50,10 +54,10 @@ extension Command {
         if let session = sessions.first(where: { $0.needsYou && (showsArchived || !$0.archived) }) {
             output.line("'mew watch \(shellQuoted(daemon)) \(name(session))' shows what it asks, and how to answer.")
         }
+        var names = device
         for session in sessions where showsArchived || !session.archived {
             guard let holder = session.leaseHolder else { continue }
-            output.line(
-                "\(holder.name.printableName) is typing in \(name(session)); prompts of others are refused there.")
+            output.line("\(names.name(of: holder)) is typing in \(name(session)); prompts of others are refused there.")
         }
     }
 

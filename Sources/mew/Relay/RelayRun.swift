@@ -242,7 +242,10 @@ struct RelayRun: Sendable {
     /// What clients are given: with a certificate the hosts that it is for, because they refuse it for all others.
     private func places(_ listening: Listening, _ hosts: [String]) -> [String] {
         let addresses = RelayPlaces(bound: listening.http)
-        guard options.tls != nil else { return addresses.urls("http") }
+        guard options.tls != nil else {
+            if addresses.areOnlyHere { context.output.note("Only this machine reaches it there.") }
+            return addresses.urls("http")
+        }
         let named = RelayPlaces.urls(hosts: hosts, bound: listening.http)
         guard named.isEmpty else { return named }
         context.output.note("Clients use a name of the certificate in place of the address.")

@@ -119,10 +119,10 @@ extension PendingRequest {
 
 extension DaemonMessage.AnswerVerdict {
     /// What became of an answer, in words; nil when `request_resolved` says it all.
-    var words: String? {
+    func words(_ names: inout DistinctNames) -> String? {
         switch outcome {
         case .settled, .repeated: nil
-        case .tooLate: AnswerEnd(self).tooLate
+        case .tooLate: AnswerEnd(self).tooLate(&names)
         case .notWhatWasShown: "not taken: the daemon asks something else now; look again"
         case .unknown: "the daemon does not know this question"
         }
@@ -143,12 +143,12 @@ struct AnswerEnd: Sendable {
         (how, by, decision) = (resolved.outcome, resolved.by, resolved.decision)
     }
 
-    var tooLate: String {
+    func tooLate(_ names: inout DistinctNames) -> String {
         switch how {
         case .cancelled: "too late: the question was cancelled"
         case .turnEnded: "too late: its turn has ended"
         case .answered, nil:
-            "too late: answered\(by.map { " by \($0.name.printableName)" } ?? "")"
+            "too late: answered\(by.map { " by \(names.name(of: $0))" } ?? "")"
                 + (decision.map { ": \(AnswerReader.word($0).printable(limit: 40))" } ?? "")
         }
     }

@@ -9,7 +9,7 @@ struct Watching {
     private let screen: Screen
     private let session: SessionID?
     private let output: Output
-    private var printer = TurnPrinter(showsOwnPrompts: true)
+    private var printer: TurnPrinter
     /// For announcing questions only: a watcher answers with `mew answer`.
     private var desk: QuestionDesk
     private var lease: LeaseWords
@@ -23,6 +23,7 @@ struct Watching {
     init(_ daemon: DaemonSession, _ screen: Screen, session: SessionID?) {
         (self.daemon, self.screen, self.session) = (daemon, screen, session)
         output = daemon.output
+        printer = TurnPrinter(showsOwnPrompts: true, names: daemon.ownName)
         desk = QuestionDesk(permit: .ask, canAsk: false, daemon: daemon.name)
         lease = LeaseWords(device: daemon.command.environment.dialer.node)
     }
@@ -82,7 +83,7 @@ struct Watching {
     }
 
     private mutating func tell(_ state: DaemonMessage.LeaseState) {
-        guard let news = lease.news(state.holder), !output.isJSON else { return }
+        guard let news = lease.news(state.holder, &printer.names), !output.isJSON else { return }
         output.text(printer.endLine())
         output.line("(\(news))")
     }
