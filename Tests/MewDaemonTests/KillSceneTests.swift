@@ -27,9 +27,9 @@ struct KillSceneTests {
         print("killed in '\(scene.name)': \(stored) events stored, \(stage.place.runs.count) commands ran")
     }
 
-    @Test("there are thirty scenes and more, each with a name of its own")
-    func thirtyScenes() {
-        #expect(KillScene.all.count >= 30)
+    @Test("there are forty scenes and more, each with a name of its own")
+    func fortyScenes() {
+        #expect(KillScene.all.count >= 40)
         #expect(Set(KillScene.all.map(\.name)).count == KillScene.all.count)
     }
 

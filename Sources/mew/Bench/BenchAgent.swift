@@ -7,6 +7,7 @@ import MewWire
 ///
 /// - `events COUNT LANES`: so many notices, each of the lanes telling its next one when the last is stored.
 /// - `paced COUNT RATE`: so many notices, RATE a second, whether or not those before are stored.
+/// - `ask NAME`, `plan NAME`: one question, or a plan that wants approval; with a yes it writes the name down.
 ///
 /// A notice carries when it was told (`BenchClock`).
 struct BenchAgent: AgentBackend {
@@ -20,8 +21,13 @@ struct BenchAgent: AgentBackend {
 
     func run(_ turn: AgentTurn, host: any AgentHost) async -> AgentResult {
         let words = turn.text.split(separator: " ")
+        switch (words.first, words.count) {
+        case ("ask", 2): return await Self.ask(String(words[1]), turn, host)
+        case ("plan", 2): return await Self.propose(String(words[1]), turn, host)
+        default: break
+        }
         guard words.count == 3, let count = Int(words[1]), let number = Int(words[2]), count > 0, number > 0 else {
-            return .failed("say 'events COUNT LANES' or 'paced COUNT RATE'")
+            return .failed("say 'events COUNT LANES', 'paced COUNT RATE', 'ask NAME' or 'plan NAME'")
         }
         switch words[0] {
         case "events": return await Self.tell(count, lanes: number, host)

@@ -35,7 +35,8 @@ extension Command {
         "bench desk", "a daemon with an agent that talks as told",
         options: [bind.spec],
         details: [
-            "The same program as 'mew daemon'; the agent 'bench' takes 'events COUNT LANES' and 'paced COUNT RATE'."
+            "The same program as 'mew daemon'; the agent 'bench' takes 'events COUNT LANES', 'paced COUNT RATE', "
+                + "'ask NAME' and 'plan NAME'."
         ]
     ) { invocation async throws(CommandFailure) in
         let context = invocation.context

@@ -94,12 +94,20 @@ final class KillDevice {
         return try await ask(.prompt(.init(text: "echo \(name) >> runs; \(rest) # \(place.marker)")))
     }
 
+    /// To an agent that asks people before it writes its name into that file: `ask` or `plan`.
+    @discardableResult
+    func prompt(thatWants word: String) async throws -> OperationID {
+        let name = Self.name(OperationID(ULID(high: UInt64(number) + 1, low: lastOperation + 1)))
+        return try await ask(.prompt(.init(text: "\(word) \(name)")))
+    }
+
     static func name(_ operation: OperationID) -> String { "\(operation.ulid.high).\(operation.ulid.low)" }
 
     func answer(_ request: Request, _ decision: PermissionDecision) async throws {
         if decision == .deny { hasDenied = true }
         let digest = ShownDigest(of: request.shown ?? "", request: request.id)
-        try await ask(.answer(.init(requestID: request.id, content: .permission(decision), shownDigest: digest)))
+        let content = request.content.answer(decision)
+        try await ask(.answer(.init(requestID: request.id, content: content, shownDigest: digest)))
     }
 
     /// Waits for the next question and answers it; returns at once after that.
@@ -201,7 +209,7 @@ final class KillDevice {
         lastOperation += 1
         let digest = ShownDigest(of: request.shown ?? "", request: request.id)
         let answer = Answer(
-            requestID: request.id, content: .permission(.allowOnce), shownDigest: digest)
+            requestID: request.id, content: request.content.answer(.allowOnce), shownDigest: digest)
         // Not one of those that were asked before: the loop over them is running.
         try await send(.answer(answer), OperationID(ULID(high: UInt64(number) + 11, low: lastOperation)))
     }
@@ -235,6 +243,18 @@ final class KillDevice {
         try await attach(id)
         while true {
             if case .sessionHistoryPage(let page) = try await next() { return page.messages }
+        }
+    }
+}
+
+extension Request.Content {
+    /// A permission's decision in the words of the other requests: what is no denial is a yes.
+    fileprivate func answer(_ decision: PermissionDecision) -> Answer.Content {
+        switch self {
+        case .permission, .workspacePermission, .subagentPermission: .permission(decision)
+        case .askUser: .questions([decision == .deny ? "no" : "yes"])
+        case .planApproval: .plan(approved: decision != .deny, feedback: nil)
+        case .goal: .goal(accepted: decision != .deny)
         }
     }
 }

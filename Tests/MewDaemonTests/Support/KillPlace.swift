@@ -35,10 +35,12 @@ struct KillPlace: Sendable {
         try await SQLiteStore.open(path: scratch("state/" + StateDirectory.Name.database), on: loop)
     }
 
-    func start(until sight: DaemonProcess.Sight = .ready) async throws -> DaemonProcess {
+    func start(
+        _ program: DaemonProcess.Program = .daemon, until sight: DaemonProcess.Sight = .ready
+    ) async throws -> DaemonProcess {
         // What the former daemon left would be taken for this one's.
         if case .file(let name) = sight { unlink(scratch("state/" + name)) }
-        return try await DaemonProcess(home: scratch("state"), userHome: scratch.path, until: sight)
+        return try await DaemonProcess(program, home: scratch("state"), userHome: scratch.path, until: sight)
     }
 
     /// What the commands wrote: a line each time one ran.
