@@ -55,7 +55,7 @@ struct KillPlace: Sendable {
         let loop = try BlockingLoop(name: "look")
         defer { loop.stop() }
         let store = try await open(on: loop)
-        let rows = try await store.events(of: session, after: .zero, limit: 10_000)
+        let rows = try await store.events(of: session, after: .zero, limit: 100_000)
         await store.close()
         return Dictionary(uniqueKeysWithValues: rows.map { ($0.sequence, String(decoding: $0.body, as: UTF8.self)) })
     }

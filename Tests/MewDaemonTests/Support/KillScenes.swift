@@ -15,7 +15,7 @@ struct KillScene: Sendable, CustomTestStringConvertible {
 
     static let all =
         starts + recoveries + newSessions + queues + guidance + cancels + answers + settings + erasures + reading
-        + crowds + asking
+        + crowds + asking + gaps
 
     // MARK: - The daemon alone
 

@@ -129,11 +129,11 @@ final class KillStage {
         devices.contains { $0.asked.contains { if case .slashCommand = $0.message { true } else { false } } }
     }
 
-    /// Every device that asked something asks it again, and hears how it ended.
+    /// Every device that asked something asks it again, and hears how it ended; who only heard the session hears it again.
     func comeBack() async throws {
         try await start()
         let (session, isDeleted) = (session, isDeleted)
-        for device in devices where device === laptop || !device.asked.isEmpty {
+        for device in devices where device === laptop || !device.asked.isEmpty || device.session != nil {
             if isDeleted {
                 try await device.comeBackToDelete()
             } else {

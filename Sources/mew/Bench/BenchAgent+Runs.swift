@@ -2,10 +2,20 @@ import Glibc
 import MewSession
 import MewWire
 
-// What the agent asks people, so that a test can kill the daemon over it. Once it has a yes it *runs*: it adds the name to the file
-// `runs` in the session's directory, which is then its own list of what it did.
+// What the agent does under a name, so that a test can kill the daemon over it. When it *runs* it adds the name to the file `runs` in
+// the session's directory, which is then its own list of what it did.
 
 extension BenchAgent {
+    /// As many lanes as a commit can take together without growing large.
+    private static let floodLanes = 64
+
+    static func flood(
+        _ name: String, _ count: Int, bytes: Int, _ turn: AgentTurn, _ host: any AgentHost
+    ) async -> AgentResult {
+        guard noteRun(of: name, in: turn.directory) else { return .failed(unwritten) }
+        return await tell(count, lanes: floodLanes, bytes: bytes, host)
+    }
+
     static func ask(_ name: String, _ turn: AgentTurn, _ host: any AgentHost) async -> AgentResult {
         let options = ["yes", "no"].map { QuestionOption(label: $0) }
         let question = Question(prompt: "Shall \(name) run?", options: options)
@@ -29,8 +39,10 @@ extension BenchAgent {
         } catch {
             return error == .cancelled ? .cancelled : .failed("the session does not ask it: \(error)")
         }
-        return noteRun(of: name, in: turn.directory) ? .completed : .failed("cannot write down what ran")
+        return noteRun(of: name, in: turn.directory) ? .completed : .failed(unwritten)
     }
+
+    private static let unwritten = "cannot write down what ran"
 
     private static func noteRun(of name: String, in directory: String?) -> Bool {
         let home = getenv("HOME").map { String(cString: $0) }
