@@ -144,8 +144,10 @@ struct RestPicture {
             breach(.once, "“\(text)” was executed \(times) times")
         }
         for (text, times) in Self.repeats(stage.judge.guidance) { breach(.once, "“\(text)” was heard \(times) times") }
-        for (operation, times) in Self.repeats(said.map(\.operation)) {
-            breach(.once, "…\(operation.description.suffix(4)) is \(times) times in the journal")
+        for list in frames.split(whereSeparator: { $0.message.kind == .sessionCleared }) {
+            for (operation, times) in Self.repeats(Self.said(in: list).map(\.operation)) {
+                breach(.once, "…\(operation.description.suffix(4)) is \(times) times in the journal")
+            }
         }
     }
 
@@ -158,8 +160,11 @@ struct RestPicture {
         }
     }
 
-    /// Everything that a person said, by the journal.
-    private var said: [(operation: OperationID, text: String)] {
+    /// Everything that a person said, by the journal. What waits while `/clear` is done is said again, because it is answered in
+    /// the new list.
+    private var said: [(operation: OperationID, text: String)] { Self.said(in: frames[...]) }
+
+    private static func said(in frames: ArraySlice<DaemonFrame>) -> [(operation: OperationID, text: String)] {
         frames.compactMap { frame in
             guard case .userMessage(let message) = frame.message, let operation = message.operation else { return nil }
             return (operation, message.text)
