@@ -15,6 +15,8 @@ struct Watching {
     private var lease: LeaseWords
     private var versions: DaemonView.Versions?
     private var isReady = true
+    /// The connection was lost while the daemon was asked who waits for an answer.
+    private var owesList = false
     /// What was said before is not printed; what a later snapshot brings is.
     private var hasBaseline = false
     /// How many events of the session were told to be lost.
@@ -33,7 +35,7 @@ struct Watching {
 
     mutating func run() async throws(CommandFailure) -> ExitCode {
         await tellVersions()
-        if session == nil { try await tellWhoNeedsYou() }
+        try await tellWhoNeedsYou()
         while let input = await screen.inputs.next() {
             switch input {
             case .event(let event): try await react(to: event)
@@ -75,9 +77,19 @@ struct Watching {
     }
 
     /// Of the whole daemon, what waits already is told before what comes.
-    private func tellWhoNeedsYou() async throws(CommandFailure) {
-        guard !output.isJSON else { return }
-        for session in try await daemon.sessions() where session.needsYou && !session.archived {
+    private mutating func tellWhoNeedsYou() async throws(CommandFailure) {
+        owesList = false
+        guard session == nil, !output.isJSON else { return }
+        let sessions: [SessionInfo]
+        do throws(CommandFailure) {
+            sessions = try await daemon.sessions()
+        } catch {
+            guard error.code == .unreachable else { throw error }
+            // A loss ends no watch. It is told as such, and the list when the connection is back.
+            owesList = true
+            return
+        }
+        for session in sessions where session.needsYou && !session.archived {
             output.line("\(session.displayTitle.printable(limit: 80)) \(Command.state(session))")
         }
     }
@@ -133,6 +145,7 @@ struct Watching {
         case .ready:
             if !isReady { tell("back", "(connected again)") }
             isReady = true
+            if owesList { try await tellWhoNeedsYou() }
         case .waiting(_, let trouble):
             if isReady { await tellLoss(ClientError(trouble).message) }
             isReady = false
