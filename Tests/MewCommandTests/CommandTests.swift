@@ -83,7 +83,7 @@ struct CommandTests {
         }
         #expect(result.exit == exit)
         #expect(result.objects.last?["error"]?["code"] == .string(error))
-        #expect(result.err.lines.count == 1, "one sentence")
+        #expect(result.err.sentences.count == 1, "one sentence: \(result.err.text)")
     }
 
     @Test("unknown daemons, bad payloads and unreachable ones each have their exit code and sentence")
@@ -580,7 +580,7 @@ struct CommandTests {
             #expect(listed.out.text.contains(stage.daemon.node.z32) == !fits, "\(listed.out.text)")
             let failed = try await stage.run("sessions", "desk")
             #expect(failed.err.lines.allSatisfy { $0.count <= 40 } == fits, "\(failed.err.text)")
-            #expect((failed.err.lines.count == 1) == !fits)
+            #expect((failed.err.sentences.count == 1) == !fits)
         }
     }
 

@@ -194,7 +194,7 @@ struct MainJobTests {
         #expect(await running.exit == exit, "\(words): \(running.err.text)")
         let last = running.out.lines.last.flatMap { try? JSON(parsing: $0) }
         #expect(last?["error"]?["code"] == .string(code), "\(words): \(running.out.text)")
-        #expect(running.err.lines.count == 1, "one sentence: \(running.err.text)")
+        #expect(running.err.sentences.count == 1, "one sentence: \(running.err.text)")
     }
 
     @Test("a second daemon of one directory, and one whose port is taken, do not start")
