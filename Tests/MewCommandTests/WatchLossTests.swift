@@ -85,14 +85,16 @@ struct WatchLossTests {
         let asking = SessionInfo(
             sessionID: session, state: .idle, createdAt: WallTime(milliseconds: 1), pendingPermissions: 1,
             firstMessage: "Fix it", agent: "shell")
-        let result = try await stage.run("watch", "desk") { [daemon = stage.daemon] link in
+        let play = { @Sendable [daemon = stage.daemon] (link: FakeLink, seat: CommandStage.Seat) in
             try await link.welcome()
             await link.link.close(code: .shuttingDown, reason: "a minute")
             let second = try await FakeLink.accept(on: daemon)
             try await second.welcome()
             try await second.list([asking])
+            _ = await seat.out.line(containing: "needs permission")
             await second.link.close(code: .revoked, reason: "over")
         }
+        let result = try await stage.run(["watch", "desk"], daemonAndPerson: play)
         #expect(result.exit == .unauthorized, "\(result.err.text)")
         #expect(result.out.lines == ["Fix it needs permission"])
         let told = result.err.lines.filter { $0.contains("connection is lost") || $0.contains("connected again") }
