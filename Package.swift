@@ -30,6 +30,7 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CWslay", providers: [.apt(["libwslay-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CQrencode", providers: [.apt(["libqrencode-dev"])]),
+    .systemLibrary(name: "CPortMapping", providers: [.apt(["libnatpmp-dev", "libminiupnpc-dev"])]),
     .target(name: "CSys", cSettings: [.treatAllWarnings(as: .error)]),
     .target(name: "CQuicShim", dependencies: ["CQuic"], cSettings: [.treatAllWarnings(as: .error)]),
 ]
@@ -41,6 +42,7 @@ let modules: [Target] = [
     module("MewPath", ["MewBase", "MewIdentity", "MewWire"]),
     module("MewSession", ["MewBase", "MewIdentity", "MewWire"]),
     module("MewLoop", ["MewBase", "CSys"]),
+    module("MewMapping", ["MewBase", "MewLoop", "CPortMapping", "CSys"]),
     module("MewQUICCore", ["MewBase", "MewIdentity", "CQuic", "CQuicShim"]),
     module("MewQUIC", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore"]),
     module(
@@ -117,6 +119,7 @@ let testSupport: [Target] = [
 let testTargets: [Target] = [
     tests("MewBaseTests", ["MewBase"]),
     tests("MewIdentityTests", ["MewBase", "MewIdentity"]),
+    tests("MewMappingTests", ["MewBase", "MewLoop", "MewMapping", "MewSim"]),
     tests("MewWireTests", ["MewBase", "MewIdentity", "MewWire", "MewTestSupport"]),
     tests("MewPathTests", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewTestSupport"]),
     tests("MewSessionTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewSim", "MewTestSupport"]),
