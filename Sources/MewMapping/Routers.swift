@@ -1,4 +1,5 @@
 internal import MewBase
+internal import MewLoop
 
 /// Asks routers. An answer takes seconds at most; whoever is cancelled waits no longer, and what was asked goes on.
 package protocol Routers: Sendable {
@@ -27,11 +28,10 @@ package struct NetworkRouters: Routers {
     package func prolong(_ mapping: Mapping, port: UInt16) async -> Answer {
         let external = mapping.external.port
         return await ask {
-            switch mapping.router {
-            case .gateway: NATPMPClient.open(port: port, external: external)
-            case .device(let url, let service):
-                UPnPClient.open(port: port, external: external, at: UPnPDevice(url: url, service: service))
-            }
+            let answer = Self.again(mapping.router, port, external)
+            // A device that was restarted takes requests elsewhere, and another may have taken its place.
+            guard case .failure(.noRouter) = answer else { return answer }
+            return Self.open(port: port, external: external)
         }
     }
 
@@ -50,7 +50,19 @@ package struct NetworkRouters: Routers {
         await thread.run(otherwise: .failure(.notAsked("no thread for it")), question)
     }
 
+    private static func again(_ router: MappingRouter, _ port: UInt16, _ external: UInt16) -> Answer {
+        switch router {
+        case .gateway: NATPMPClient.open(port: port, external: external)
+        case .device(let url, let service):
+            UPnPClient.open(port: port, external: external, at: UPnPDevice(url: url, service: service))
+        }
+    }
+
     private static func open(port: UInt16, external: UInt16) -> Answer {
+        // Without a way out there is no router; the libraries complain of that on standard error.
+        guard NetworkPicture.current().outward.contains(where: { $0.family == .ipv4 }) else {
+            return .failure(.noRouter)
+        }
         let first = NATPMPClient.open(port: port, external: external)
         switch first {
         case .success(let mapping) where !mapping.external.isInternal: return first
