@@ -96,7 +96,7 @@ let testSupport: [Target] = [
     module(
         "MewSimQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUIC", "MewSim"], path: "Tests/MewSimQUIC"),
     module(
-        "MewSimNode", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim"],
+        "MewSimNode", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewRelay", "MewNode", "MewSim"],
         path: "Tests/MewSimNode"),
     module(
         "MewTestSupport",

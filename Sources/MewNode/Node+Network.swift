@@ -1,5 +1,6 @@
 package import MewBase
 import MewLoop
+import MewPath
 import MewQUIC
 import MewWire
 import Synchronization
@@ -16,12 +17,34 @@ extension Node {
         await endpoint.presenceChanged(await presence(machine))
         await relays?.networkChanged()
         for keeper in keepers.all { await keeper.networkChanged() }
+        if natReport != nil { await refreshPresence() }
     }
 
     /// What calls say of us: relays and addresses at which we listen.
     func presence(_ machine: Set<SocketAddress>?) async -> Presence {
         let relays = await relays?.reachable() ?? []
         return Presence(candidates: ownAddresses?(addresses) ?? [], relays: relays, machine: machine)
+    }
+
+    /// Where this node may be reached, as new as it is known.
+    func ownCandidates() async -> OwnCandidates {
+        let report = await natReport?()
+        return OwnCandidates(host: ownAddresses?(addresses) ?? [], nat: report)
+    }
+
+    /// A dialler that offers its addresses is told ours, and what the outside says of them is asked anew for that.
+    func watchOffers() async {
+        guard natReport != nil else { return }
+        let loop = endpoint.loop
+        await endpoint.observeOffers { [weak self] in
+            loop.spawn { [weak self] in await self?.refreshPresence() }
+        }
+        loop.spawn { [weak self] in await self?.refreshPresence() }
+    }
+
+    private func refreshPresence() async {
+        let own = await ownCandidates()
+        await endpoint.presenceRefreshed(Presence(candidates: own.addresses, nat: own.nat))
     }
 
     /// Watches the network of a real machine until `stop`. A kernel that does not tell costs only the time until silence is

@@ -2,6 +2,7 @@ package import MewBase
 package import MewIdentity
 import MewLookup
 package import MewLoop
+package import MewPath
 import MewQUIC
 import MewQUICCore
 package import MewRelay
@@ -35,8 +36,11 @@ package final class Node: Dialer, LinkListener, Sendable {
         /// Shown to the relays it is for.
         package var relayToken: RelayCredential?
         /// Where others reach what is bound at these addresses, the likeliest first; asked at each change of the network and
-        /// told to peers that dialled us. Nil for a node that only dials.
+        /// told to peers. Nil for a node that tells none.
         package var ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?
+        /// What the outside says of the sockets; asked whenever a peer is to be told where we are, and answers within two seconds,
+        /// at once with what it found out some seconds ago. Nil when nobody can be asked.
+        package var natReport: (@Sendable () async -> NATReport)?
         package var diagnostics: any DiagnosticSink
 
         package init(
@@ -70,6 +74,7 @@ package final class Node: Dialer, LinkListener, Sendable {
     private let offers: [ApplicationProtocol]
     private let entropy: any Entropy
     let ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?
+    let natReport: (@Sendable () async -> NATReport)?
     let diagnostics: any DiagnosticSink
     /// Nil in simulated worlds, and once stopped.
     let watch = Mutex<NetworkWatch?>(nil)
@@ -88,6 +93,7 @@ package final class Node: Dialer, LinkListener, Sendable {
         self.endpoint = endpoint
         offers = configuration.offers
         ownAddresses = configuration.ownAddresses
+        natReport = configuration.natReport
         diagnostics = configuration.diagnostics
         self.entropy = entropy
     }
@@ -118,6 +124,7 @@ package final class Node: Dialer, LinkListener, Sendable {
                 endpoint, addresses: await endpoint.localAddresses, relays: relays, search: search,
                 reachChanges: reachChanges, configuration: configuration, entropy: entropy)
             await node.watchNetwork()
+            await node.watchOffers()
             return node
         } catch {
             throw NodeError(error)
@@ -170,7 +177,7 @@ package final class Node: Dialer, LinkListener, Sendable {
         if case .direct(let address)? = route, !candidates.contains(address) { candidates.insert(address, at: 0) }
         return PathKeeper(
             connection, peer: node, addresses: candidates, families: Set(self.addresses.map(\.family)), relays: relays,
-            diagnostics: diagnostics)
+            own: { [weak self] in await self?.ownCandidates() ?? OwnCandidates() }, diagnostics: diagnostics)
     }
 
     /// The relays of a connection, the one that carries it first: it may have been found while dialling. Half of the places

@@ -38,12 +38,18 @@ package struct PathSelector: Sendable {
         case proven(SocketAddress)
         /// The peer has answered a path message through this relay.
         case found(RelayNumber)
+        /// What we have found out about our own network.
+        case surveyed(NATReport)
     }
 
     package enum Step: Hashable, Sendable {
         /// Asks all of these at once, small and then in full size (`AddressCheck`); the connection moves to the first that
         /// answers a packet of full size. `probed` tells the outcome.
         case probe(ProbeNumber, [SocketAddress])
+        /// The addresses became known while the probe is under way: they are asked as well, as part of it.
+        case widen(ProbeNumber, [SocketAddress])
+        /// Tells the peer where we are, so that it tells where it is: no address of it is known.
+        case invite
         /// Moves the connection at once. Also to the way it uses already: then that is a new path, with nothing remembered.
         case use(PathWay)
         /// Asks a relay whether it is there; one that is not is given up and connected anew.
@@ -60,7 +66,7 @@ package struct PathSelector: Sendable {
 
     private struct Probe {
         let number: ProbeNumber
-        let addresses: [SocketAddress]
+        var addresses: [SocketAddress]
         let began: Instant
     }
 
@@ -84,7 +90,7 @@ package struct PathSelector: Sendable {
     var candidates: CandidateList
     private(set) var relays: RelayList
     /// Addresses that this machine has no socket for.
-    let unroutable: Int
+    private(set) var unroutable: Int
     private var probe: Probe?
     private var lastProbe: UInt64 = 0
     var silence: Silence?
@@ -104,6 +110,10 @@ package struct PathSelector: Sendable {
     private var settlesAt = Instant.zero
     /// The loss of the last relay has been dealt with.
     var knowsOfLoss = false
+    /// When the peer is invited next, and how long to wait after that.
+    private var invitation = (next: Instant.zero, pause: CandidateList.firstQuarantine)
+    /// What both sides have found out about their networks.
+    private var reports: (ours: NATReport?, theirs: NATReport?) = (nil, nil)
     /// When to look again, if nothing happens before.
     package private(set) var nextLook = Instant.zero
     /// The latest inputs, for reports of what went wrong.
@@ -119,9 +129,15 @@ package struct PathSelector: Sendable {
         self.unroutable = unroutable
     }
 
+    /// Whether the peer has said that it is there, or we have been told.
+    package func knows(_ address: SocketAddress) -> Bool { candidates[address] != nil }
+
     package func isConnected(_ relay: RelayNumber) -> Bool { relays.isConnected(relay) }
 
     var isProbing: Bool { probe != nil }
+
+    /// Why no address can answer, as far as that is known.
+    var obstacle: PunchObstacle? { PunchObstacle.between(reports.ours, reports.theirs) }
 
     func isProbing(_ address: SocketAddress) -> Bool { probe?.addresses.contains(address) ?? false }
 
@@ -210,11 +226,15 @@ package struct PathSelector: Sendable {
             relays.forgive()
             (asksRelays, asksAll) = (true, true)
             (silence, knowsOfLoss, renewed) = (nil, false, nil)
+            invitation = (now, CandidateList.firstQuarantine)
         case .called(let call):
             candidates.learn(call.candidates, keeping: sample.way?.address, now: now)
-            candidates.hurry(now: now)
+            // An offer at each try, an answer to each offer: that must not be the end of every wait.
+            if !call.isReply || call.isUnheard { candidates.hurry(now: now) }
             if call.isUnheard { unheard = call }
             wasCalled = true
+            reports.theirs = call.nat ?? reports.theirs
+            unroutable = max(unroutable, call.unroutable)
             if case .relay(let number)? = call.cameBy { found(number, now) }
         case .learnt(let addresses):
             candidates.learn(addresses, keeping: sample.way?.address, now: now)
@@ -223,6 +243,7 @@ package struct PathSelector: Sendable {
             candidates.learn([address], keeping: sample.way?.address, now: now)
             candidates.prove(address, now: now)
         case .found(let number): found(number, now)
+        case .surveyed(let report): reports.ours = report
         }
     }
 
@@ -281,11 +302,40 @@ package struct PathSelector: Sendable {
             breakOff(now)
             settlesAt = now.advanced(by: Self.afterStep)
             lookBy(settlesAt)
-        } else if asksAll {
-            asksAll = false
-            steps += probeDue(now)
+        } else {
+            if asksAll {
+                asksAll = false
+                steps += probeDue(now)
+            }
+            steps += lateComers(sample, now) + inviteDue(sample, now)
         }
         return steps
+    }
+
+    /// What became known while addresses are being asked, of a peer that answers small questions.
+    private mutating func lateComers(_ sample: PathSample, _ now: Instant) -> [Step] {
+        guard var probe, probe.began < now, sample.speaksBeside, sample.way?.relay != nil,
+            probe.began.duration(to: now) < AddressCheck.joinTime
+        else { return [] }
+        let new = candidates.due(now: now).filter { !probe.addresses.contains($0) }
+        guard !new.isEmpty else { return [] }
+        probe.addresses += new
+        self.probe = probe
+        candidates.tried(new, now: now)
+        return [.widen(probe.number, new)]
+    }
+
+    private mutating func inviteDue(_ sample: PathSample, _ now: Instant) -> [Step] {
+        guard candidates.all.isEmpty, sample.speaksBeside, let relay = sample.way?.relay, relays.isConnected(relay)
+        else { return [] }
+        guard invitation.next <= now else {
+            lookBy(invitation.next)
+            return []
+        }
+        invitation.next = now.advanced(by: invitation.pause)
+        invitation.pause = min(invitation.pause * 2, CandidateList.longestQuarantine)
+        lookBy(invitation.next)
+        return [.invite]
     }
 
     /// A try that a move ends soon may have sent packets just now: the next one keeps its distance from them.

@@ -94,9 +94,31 @@ package final class SimNode: @unchecked Sendable {
         var (hosts, realm) = (hosts, realm)
         while let box = realm.gateway {
             realm = box.outside
-            if box.behaviour.translates { hosts = [box.address] }
+            let kept = hosts.filter { !box.translates($0) }
+            hosts = (hosts.contains { box.translates($0) } ? [box.address] : []) + kept
         }
         return hosts.map { world.internet.host(at: $0, in: realm) }
+    }
+
+    /// Where somebody at `remote` sees a socket of port `port` of this machine, which makes the mappings that a packet there makes; nil
+    /// when no packet gets there.
+    package func observed(port: UInt16, from remote: SocketAddress) -> SocketAddress? {
+        guard var address = source(nil, for: remote)?.with(port: port) else { return nil }
+        for box in boxes {
+            guard let outer = box.observed(address, from: remote, now: world.now.nanoseconds) else { return nil }
+            address = outer
+        }
+        return address
+    }
+
+    /// Those between it and the outside, the nearest first.
+    package var boxes: [SimRouter] {
+        var (boxes, realm) = ([SimRouter](), realm)
+        while let box = realm.gateway {
+            boxes.append(box)
+            realm = box.outside
+        }
+        return boxes
     }
 
     /// The first address of the node, with `port`.

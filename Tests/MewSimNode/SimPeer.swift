@@ -14,6 +14,18 @@ package final class SimPeer: @unchecked Sendable {
 
     package static let port: UInt16 = 4_000
 
+    /// The network of a machine besides the box it is behind.
+    package struct Network: Sendable {
+        /// Of the node's sockets. Relays are reached by IPv4 in any case.
+        package var families: [SocketAddress.Family] = [.ipv4]
+        /// The machine's IPv6 address, if it has one.
+        package var ipv6: SocketAddress?
+        /// How long packets to the relays take; nil for a node that never asks what the outside says of it.
+        package var surveyLatency: Duration?
+
+        package init() {}
+    }
+
     /// - Parameters:
     ///   - key: fills the 32 bytes of the node key.
     ///   - relays: where it can be reached; a node that only dials has none.
@@ -23,21 +35,23 @@ package final class SimPeer: @unchecked Sendable {
     package init(
         _ world: SimWorld, _ name: String, key: UInt8, relays: [RelayURL] = [], publishes: Bool = false,
         knows known: [RelayURL] = [],
-        behind router: SimRouter? = nil, cutsStreams: Bool = false,
+        behind router: SimRouter? = nil, network site: Network = Network(), cutsStreams: Bool = false,
         diagnostics: any DiagnosticSink = NoDiagnostics()
     ) throws {
-        let machine = world.addNode(name, behind: router)
+        let machine = world.addNode(name, and: site.ipv6.map { [$0] } ?? [], behind: router)
         self.machine = machine
         var configuration = Node.Configuration(
-            secret: Self.secret(key), addresses: [SocketAddress.anyIPv4.with(port: Self.port)], offers: [.native],
+            secret: Self.secret(key), addresses: site.families.map { Self.wildcard($0) }, offers: [.native],
             diagnostics: diagnostics)
         (configuration.relays, configuration.knownRelays) = (relays, known)
         if publishes {
             configuration.nextRecordTimestamp = { [loop = SimClock(loop: machine.loop)] in loop.microseconds }
         }
-        if !relays.isEmpty {
-            let own = MachineAddresses(node: machine)
-            configuration.ownAddresses = { own.all($0) }
+        let own = MachineAddresses(node: machine)
+        configuration.ownAddresses = { own.all($0) }
+        if let latency = site.surveyLatency {
+            let survey = SimSurvey(machine, families: site.families, latency: latency)
+            configuration.natReport = { await survey.report() }
         }
         let ready = configuration
         let (network, loop, entropy) = (machine.network, machine.loop, machine.entropy)
@@ -54,7 +68,17 @@ package final class SimPeer: @unchecked Sendable {
         return secret
     }
 
+    private static func wildcard(_ family: SocketAddress.Family) -> SocketAddress {
+        switch family {
+        case .ipv4: .anyIPv4.with(port: port)
+        case .ipv6: .anyIPv6.with(port: port)
+        }
+    }
+
     package var address: SocketAddress { machine.address(port: Self.port) }
+
+    /// All at which it listens, as a payload names them.
+    package var addresses: [SocketAddress] { MachineAddresses(node: machine).all(node.addresses) }
 
     /// What the kernel tells of the machine's addresses, told on.
     package func networkChanged() {

@@ -22,7 +22,10 @@ struct PathQuestion {
         return switch status?.whyNotDirect?.code {
         case .checking: false
         case .noAddress: elapsed >= telling
-        case nil, .noSuchFamily, .noAnswer, .fellSilent, .largePacketsLost, .notHeard, .otherSideDecides: true
+        case nil, .noSuchFamily, .noAnswer, .fellSilent, .largePacketsLost, .notHeard, .otherSideDecides,
+            .udpBlockedHere,
+            .udpBlockedThere, .portPerDestination:
+            true
         }
     }
 }
