@@ -64,7 +64,7 @@ package struct PathSelector: Sendable {
         let number: UInt64
     }
 
-    private struct Probe {
+    struct Probe {
         let number: ProbeNumber
         var addresses: [SocketAddress]
         let began: Instant
@@ -91,7 +91,7 @@ package struct PathSelector: Sendable {
     private(set) var relays: RelayList
     /// Addresses that this machine has no socket for.
     private(set) var unroutable: Int
-    private var probe: Probe?
+    var probe: Probe?
     private var lastProbe: UInt64 = 0
     var silence: Silence?
     /// The peer does not hear us, and nothing was done about it yet.
@@ -111,9 +111,9 @@ package struct PathSelector: Sendable {
     /// The loss of the last relay has been dealt with.
     var knowsOfLoss = false
     /// When the peer is invited next, and how long to wait after that.
-    private var invitation = (next: Instant.zero, pause: CandidateList.firstQuarantine)
+    var invitation = (next: Instant.zero, pause: CandidateList.firstQuarantine)
     /// What both sides have found out about their networks.
-    private var reports: (ours: NATReport?, theirs: NATReport?) = (nil, nil)
+    private(set) var reports: (ours: NATReport?, theirs: NATReport?) = (nil, nil)
     /// When to look again, if nothing happens before.
     package private(set) var nextLook = Instant.zero
     /// The latest inputs, for reports of what went wrong.
@@ -135,9 +135,6 @@ package struct PathSelector: Sendable {
     package func isConnected(_ relay: RelayNumber) -> Bool { relays.isConnected(relay) }
 
     var isProbing: Bool { probe != nil }
-
-    /// Why no address can answer, as far as that is known.
-    var obstacle: PunchObstacle? { PunchObstacle.between(reports.ours, reports.theirs) }
 
     func isProbing(_ address: SocketAddress) -> Bool { probe?.addresses.contains(address) ?? false }
 
@@ -310,32 +307,6 @@ package struct PathSelector: Sendable {
             steps += lateComers(sample, now) + inviteDue(sample, now)
         }
         return steps
-    }
-
-    /// What became known while addresses are being asked, of a peer that answers small questions.
-    private mutating func lateComers(_ sample: PathSample, _ now: Instant) -> [Step] {
-        guard var probe, probe.began < now, sample.speaksBeside, sample.way?.relay != nil,
-            probe.began.duration(to: now) < AddressCheck.joinTime
-        else { return [] }
-        let new = candidates.due(now: now).filter { !probe.addresses.contains($0) }
-        guard !new.isEmpty else { return [] }
-        probe.addresses += new
-        self.probe = probe
-        candidates.tried(new, now: now)
-        return [.widen(probe.number, new)]
-    }
-
-    private mutating func inviteDue(_ sample: PathSample, _ now: Instant) -> [Step] {
-        guard candidates.all.isEmpty, sample.speaksBeside, let relay = sample.way?.relay, relays.isConnected(relay)
-        else { return [] }
-        guard invitation.next <= now else {
-            lookBy(invitation.next)
-            return []
-        }
-        invitation.next = now.advanced(by: invitation.pause)
-        invitation.pause = min(invitation.pause * 2, CandidateList.longestQuarantine)
-        lookBy(invitation.next)
-        return [.invite]
     }
 
     /// A try that a move ends soon may have sent packets just now: the next one keeps its distance from them.

@@ -311,7 +311,7 @@ struct PathMessagesOverQUICTests {
         }
     }
 
-    @Test("a dialler answers no offer")
+    @Test("an offer that comes back to its sender is nothing to it")
     func offeredBackwards() throws {
         try withStage { stage in
             try offer([stage.client.address], stage)

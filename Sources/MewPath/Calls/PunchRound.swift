@@ -38,10 +38,15 @@ package struct PunchRound: Sendable {
 
     package init() {}
 
-    package var deadline: Instant { targets.lazy.map(\.next).min() ?? .distantFuture }
+    /// Kept, because it is asked for after every packet of the connection.
+    package private(set) var deadline = Instant.distantFuture
 
     /// Somebody is being asked.
-    package var isRunning: Bool { targets.contains { $0.asked < Self.times.count } }
+    package var isRunning: Bool { deadline < .distantFuture }
+
+    private mutating func noteDeadline() {
+        deadline = targets.lazy.map { $0.next }.min() ?? .distantFuture
+    }
 
     /// The dialler is at these now; what it named before is forgotten. One that is being asked goes on as it was.
     package mutating func offered(_ addresses: [SocketAddress], now: Instant) {
@@ -51,12 +56,14 @@ package struct PunchRound: Sendable {
             next.append(old ?? Target(address: address, began: now))
         }
         targets = next
+        noteDeadline()
     }
 
     /// The dialler has answered there: the way is open.
     package mutating func answered(_ address: SocketAddress) {
         guard targets.contains(where: { $0.address == address }) else { return }
         for index in targets.indices { targets[index].asked = Self.times.count }
+        noteDeadline()
     }
 
     /// Whether one more question may go there now, whatever it asks.
@@ -69,6 +76,7 @@ package struct PunchRound: Sendable {
 
     /// Whom to ask now.
     package mutating func due(now: Instant) -> [SocketAddress] {
+        guard deadline <= now else { return [] }
         var addresses: [SocketAddress] = []
         for index in targets.indices where targets[index].next <= now {
             // What was missed while the machine did not run is not made up for.
@@ -76,6 +84,7 @@ package struct PunchRound: Sendable {
             let address = targets[index].address
             if budget.take(now: now), takes(address, now: now) { addresses.append(address) }
         }
+        noteDeadline()
         return addresses
     }
 }
