@@ -45,6 +45,7 @@ final class Outlets {
         carriers[id]?.onReceive = nil
         carriers[id]?.onReturn = nil
         carriers[id]?.onRoom = nil
+        carriers[id]?.onAbsent = nil
         carriers[id] = nil
     }
 
@@ -129,7 +130,6 @@ final class Outlets {
         guard !isClosed else { return }
         isClosed = true
         for socket in sockets { socket.close() }
-        for carrier in carriers.values { (carrier.onReceive, carrier.onReturn, carrier.onRoom) = (nil, nil, nil) }
-        carriers.removeAll()
+        for id in Array(carriers.keys) { remove(id) }
     }
 }

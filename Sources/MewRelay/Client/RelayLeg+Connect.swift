@@ -121,7 +121,9 @@ extension RelayLeg {
             }
         case .ping(let value): say(.pong(value))
         case .pong(let value): ponged(value)
-        case .endpointGone(let node): report(.debug, "relay_peer_gone", "\(node) has left the relay \(url)")
+        case .endpointGone(let node):
+            report(.debug, "relay_peer_gone", "\(node) is not at the relay \(url)")
+            if let number = peers.known(node) { receiver?.absent?(number) }
         case .health(let words): complains(words.printable(limit: 120), for: Self.complaintLife)
         case .status(let health): changed(health)
         case .restarting(let reconnectInMs, _): restarting(after: .milliseconds(Int64(reconnectInMs)))
