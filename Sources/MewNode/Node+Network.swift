@@ -1,5 +1,6 @@
 package import MewBase
 import MewLoop
+import MewPath
 import MewQUIC
 import MewWire
 import Synchronization
@@ -13,15 +14,25 @@ extension Node {
     ///
     /// - Parameter machine: all addresses of this machine; nil when they are not known.
     package func networkChanged(machine: Set<SocketAddress>? = nil) async {
-        await endpoint.presenceChanged(await presence(machine))
+        machineAddresses.withLock { $0 = machine }
+        if let discovery { endpoint.loop.spawn { await discovery.networkChanged() } }
+        await endpoint.presenceChanged(await presence(machine, known: []))
         await relays?.networkChanged()
         for keeper in keepers.all { await keeper.networkChanged() }
     }
 
-    /// What calls say of us: relays and addresses at which we listen.
-    func presence(_ machine: Set<SocketAddress>?) async -> Presence {
+    /// Relays see this node elsewhere than before.
+    func candidatesChanged() async {
+        let machine = machineAddresses.withLock { $0 }
+        await endpoint.presenceChanged(await presence(machine, known: discovery?.candidates ?? []))
+    }
+
+    /// What calls say of us: relays, addresses at which we listen, and those that relays see.
+    func presence(_ machine: Set<SocketAddress>?, known reflexive: [SocketAddress] = []) async -> Presence {
         let relays = await relays?.reachable() ?? []
-        return Presence(candidates: ownAddresses?(addresses) ?? [], relays: relays, machine: machine)
+        let own = ownAddresses?(addresses) ?? []
+        let candidates = own + reflexive.filter { !own.contains($0) }
+        return Presence(candidates: Array(candidates.prefix(Call.maxCandidates)), relays: relays, machine: machine)
     }
 
     /// Watches the network of a real machine until `stop`. A kernel that does not tell costs only the time until silence is
@@ -48,6 +59,7 @@ extension Node {
     }
 
     private func setPresence(_ machine: Set<SocketAddress>?) async {
+        machineAddresses.withLock { $0 = machine }
         await endpoint.setPresence(await presence(machine))
     }
 

@@ -182,8 +182,10 @@ package struct NATSurvey: Sendable {
         _ question: Question, _ seen: StunReply.Seen, _ now: Instant, _ entropy: some Entropy
     ) {
         let family = question.to.family
-        // Nobody can be reached there, so that nothing follows from it.
-        guard seen.mapped.canBeDialled, seen.mapped.family == family else { return refused(question, now, entropy) }
+        // Nobody else can reach us there: a relay on this machine, or one that makes things up.
+        guard seen.mapped.canBeDialled, !seen.mapped.isLoopback, seen.mapped.family == family else {
+            return refused(question, now, entropy)
+        }
         switch question.aim {
         case .main:
             evidence[family]?.saw(seen.mapped, at: question.to)
