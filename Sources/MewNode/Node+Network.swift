@@ -14,16 +14,26 @@ extension Node {
     ///
     /// - Parameter machine: all addresses of this machine; nil when they are not known.
     package func networkChanged(machine: Set<SocketAddress>? = nil) async {
-        await endpoint.presenceChanged(await presence(machine))
+        machineAddresses.withLock { $0 = machine }
+        if let discovery { endpoint.loop.spawn { await discovery.networkChanged() } }
+        await endpoint.presenceChanged(await presence(machine, known: []))
         await relays?.networkChanged()
         for keeper in keepers.all { await keeper.networkChanged() }
         if natReport != nil { await refreshPresence() }
     }
 
-    /// What calls say of us: relays and addresses at which we listen.
-    func presence(_ machine: Set<SocketAddress>?) async -> Presence {
+    /// Relays see this node elsewhere than before.
+    func candidatesChanged() async {
+        let machine = machineAddresses.withLock { $0 }
+        await endpoint.presenceChanged(await presence(machine, known: discovery?.candidates ?? []))
+    }
+
+    /// What calls say of us: relays, addresses at which we listen, and those that relays see.
+    func presence(_ machine: Set<SocketAddress>?, known reflexive: [SocketAddress] = []) async -> Presence {
         let relays = await relays?.reachable() ?? []
-        return Presence(candidates: ownAddresses?(addresses) ?? [], relays: relays, machine: machine)
+        let own = ownAddresses?(addresses) ?? []
+        let candidates = own + reflexive.filter { !own.contains($0) }
+        return Presence(candidates: Array(candidates.prefix(Call.maxCandidates)), relays: relays, machine: machine)
     }
 
     /// Where this node may be reached, as new as it is known.
@@ -71,6 +81,7 @@ extension Node {
     }
 
     private func setPresence(_ machine: Set<SocketAddress>?) async {
+        machineAddresses.withLock { $0 = machine }
         await endpoint.setPresence(await presence(machine))
     }
 

@@ -75,6 +75,10 @@ package final class Node: Dialer, LinkListener, Sendable {
     private let entropy: any Entropy
     let ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?
     let natReport: (@Sendable () async -> NATReport)?
+    /// As the kernel told them last; nil when they are not known.
+    let machineAddresses = Mutex<Set<SocketAddress>?>(nil)
+    /// What relays say of where this node is; nil for one that has none, or only dials.
+    private let found = Mutex<Discovery?>(nil)
     let diagnostics: any DiagnosticSink
     /// Nil in simulated worlds, and once stopped.
     let watch = Mutex<NetworkWatch?>(nil)
@@ -125,10 +129,26 @@ package final class Node: Dialer, LinkListener, Sendable {
                 reachChanges: reachChanges, configuration: configuration, entropy: entropy)
             await node.watchNetwork()
             await node.watchOffers()
+            if let connector { node.discover(configuration, connector) }
             return node
         } catch {
             throw NodeError(error)
         }
+    }
+
+    package var discovery: Discovery? { found.withLock { $0 } }
+
+    private func discover(_ configuration: Configuration, _ connector: any RelayConnector) {
+        guard let ownAddresses, !configuration.relays.isEmpty else { return }
+        let discovery = Discovery(
+            endpoint, relays: configuration.relays, connector: connector, entropy: entropy,
+            ownAddresses: { [addresses] in ownAddresses(addresses) },
+            changed: { [weak self] in
+                guard let self else { return }
+                endpoint.loop.spawn { await self.candidatesChanged() }
+            })
+        found.withLock { $0 = discovery }
+        endpoint.loop.spawn { await discovery.start() }
     }
 
     package func acceptLink() async -> (any IncomingLink)? {
@@ -240,6 +260,7 @@ package final class Node: Dialer, LinkListener, Sendable {
     /// loop still leaves.
     package func stop(code: CloseCode = .done, reason: String = "") async {
         watch.withLock { $0.take() }?.stop()
+        await discovery?.stop()
         await endpoint.loop.nextTurn()
         await endpoint.close(code: code.rawValue, reason: reason)
         await relays?.stop()

@@ -50,8 +50,8 @@ final class EndpointDriver {
     var onOffer: (@Sendable () -> Void)?
     private(set) var isClosing = false
 
-    /// Packets that start with a byte below 4: STUN (RFC 9443). Called in the turn; the bytes are valid within the call.
-    var onStun: (@Sendable (UnsafeRawBufferPointer, SocketAddress) -> Void)?
+    /// Packets that start with a byte below 4: STUN (RFC 9443). Called in the turn.
+    var onStun: (@Sendable (StrayStun) -> Void)?
 
     init(
         _ configuration: EndpointConfiguration, loop: any Loop, entropy: any Entropy

@@ -7,19 +7,19 @@ import Testing
 struct NATReportTests {
     private static func family(
         _ udp: NATReport.UDP, _ mapping: NATReport.Mapping = .none, _ filtering: NATReport.Filtering = .open
-    ) -> NATReport.Family {
-        var family = NATReport.Family()
+    ) -> NATReport.Finding {
+        var family = NATReport.Finding()
         (family.udp, family.mapping, family.filtering) = (udp, mapping, filtering)
         return family
     }
 
-    private static let unknown = NATReport.Family()
+    private static let unknown = NATReport.Finding()
     private static let open = family(.works, .independentOfPort, .open)
     private static let moderate = family(.works, .independentOfPort, .dependsOnPort)
     private static let strict = family(.works, .dependsOnPort, .dependsOnPort)
     private static let blocked = family(.blocked, .unknown, .unknown)
 
-    private static func report(_ ipv4: NATReport.Family, _ ipv6: NATReport.Family = unknown) -> NATReport {
+    private static func report(_ ipv4: NATReport.Finding, _ ipv6: NATReport.Finding = unknown) -> NATReport {
         var report = NATReport()
         (report.ipv4, report.ipv6) = (ipv4, ipv6)
         return report

@@ -31,11 +31,13 @@ package final class SimPeer: @unchecked Sendable {
     ///   - relays: where it can be reached; a node that only dials has none.
     ///   - publishes: the relays are given its record.
     ///   - known: where it looks for nodes of which it knows nothing but the ID.
+    ///   - surveys: asks its relays where they see it.
     ///   - cutsStreams: its streams to relays take and give pieces of any size.
     package init(
         _ world: SimWorld, _ name: String, key: UInt8, relays: [RelayURL] = [], publishes: Bool = false,
         knows known: [RelayURL] = [],
-        behind router: SimRouter? = nil, network site: Network = Network(), cutsStreams: Bool = false,
+        behind router: SimRouter? = nil, network site: Network = Network(), surveys: Bool = false,
+        cutsStreams: Bool = false,
         diagnostics: any DiagnosticSink = NoDiagnostics()
     ) throws {
         let machine = world.addNode(name, and: site.ipv6.map { [$0] } ?? [], behind: router)
@@ -55,7 +57,7 @@ package final class SimPeer: @unchecked Sendable {
         }
         let ready = configuration
         let (network, loop, entropy) = (machine.network, machine.loop, machine.entropy)
-        let connector = SimRelayConnector(machine, cutsStreams: cutsStreams)
+        let connector = SimRelayConnector(machine, cutsStreams: cutsStreams, tellsAddresses: surveys)
         node = try world.run(on: machine) {
             try await Node.start(ready, network: network, relays: connector, loop: loop, entropy: entropy)
         }

@@ -27,6 +27,8 @@ package final class SimRelay: @unchecked Sendable {
     package private(set) var failing: Failing?
 
     package static let port: UInt16 = 3_340
+    /// Of UDP, besides the same number.
+    package static let alternatePort: UInt16 = 7_842
 
     /// At `10.2.0.<number>`.
     ///
@@ -49,10 +51,12 @@ package final class SimRelay: @unchecked Sendable {
             settings.rules = rules
             return RelayServer(settings, on: machine.loop, entropy: machine.entropy)
         }
-        let (address, network) = (address, machine.streams)
+        let (address, network, datagrams) = (address, machine.streams, machine.network)
         machine.loop.spawn {
             do throws(SocketError) {
                 try await server.listen(address, network: network)
+                try await server.answerStun(address, network: datagrams)
+                try await server.answerProbes(address.with(port: Self.alternatePort), network: datagrams)
             } catch {
                 preconditionFailure("\(error)")
             }

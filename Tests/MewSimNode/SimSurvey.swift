@@ -40,8 +40,8 @@ final class SimSurvey: @unchecked Sendable {
 
     private static let relayPrefix: UInt64 = 0x2001_0db8_00ff_0000
 
-    private func survey(_ relay: SocketAddress) -> NATReport.Family {
-        var family = NATReport.Family()
+    private func survey(_ relay: SocketAddress) -> NATReport.Finding {
+        var family = NATReport.Finding()
         guard let first = machine.observed(port: SimPeer.port, from: relay),
             let second = machine.observed(port: SimPeer.port, from: relay.with(port: 7_842))
         else {

@@ -8,11 +8,19 @@ package import MewWire
 package struct SimRelayConnector: RelayConnector {
     private let machine: SimMachine
     private let cutsStreams: Bool
+    private let tellsAddresses: Bool
 
-    /// - Parameter cutsStreams: see `SimTCPStream`.
-    package init(_ node: SimNode, cutsStreams: Bool = false) {
+    /// - Parameters:
+    ///   - cutsStreams: see `SimTCPStream`.
+    ///   - tellsAddresses: relays can be asked by UDP as well.
+    package init(_ node: SimNode, cutsStreams: Bool = false, tellsAddresses: Bool = false) {
         machine = SimMachine(node: node)
-        self.cutsStreams = cutsStreams
+        (self.cutsStreams, self.tellsAddresses) = (cutsStreams, tellsAddresses)
+    }
+
+    package func addresses(of url: RelayURL) async -> [SocketAddress] {
+        guard tellsAddresses, let address = SocketAddress("\(url.host):\(url.port)") else { return [] }
+        return [address]
     }
 
     /// - Parameter url: with a numeric host, and plain: what TLS does is the same in every network.

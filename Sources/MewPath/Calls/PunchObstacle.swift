@@ -19,31 +19,20 @@ enum PunchObstacle: Hashable, Sendable {
         return obstacles.count == common.count ? obstacles.first : nil
     }
 
-    private static func families(_ report: NATReport?) -> [NATReport.Family] {
-        report.map { [$0.ipv4, $0.ipv6] } ?? [NATReport.Family(), NATReport.Family()]
+    private static func families(_ report: NATReport?) -> [NATReport.Finding] {
+        report.map { [$0.ipv4, $0.ipv6] } ?? [NATReport.Finding(), NATReport.Finding()]
     }
 
-    private static func isBlocked(_ families: [NATReport.Family]) -> Bool {
+    private static func isBlocked(_ families: [NATReport.Finding]) -> Bool {
         let known = families.filter { $0.udp != .unknown }
         return !known.isEmpty && known.allSatisfy { $0.udp == .blocked }
     }
 
-    private static func between(_ ours: NATReport.Family, _ theirs: NATReport.Family) -> PunchObstacle? {
+    private static func between(_ ours: NATReport.Finding, _ theirs: NATReport.Finding) -> PunchObstacle? {
         if ours.udp == .blocked { return .blockedHere }
         if theirs.udp == .blocked { return .blockedThere }
-        let here = ours.mapping.dependsOnDestination && theirs.filtering == .dependsOnPort
-        let there = theirs.mapping.dependsOnDestination && ours.filtering == .dependsOnPort
-        return here || there
-            ? .portPerDestination(here: ours.mapping.dependsOnDestination, there: theirs.mapping.dependsOnDestination)
-            : nil
-    }
-}
-
-extension NATReport.Mapping {
-    var dependsOnDestination: Bool {
-        switch self {
-        case .unknown, .none, .endpointIndependent, .independentOfPort: false
-        case .dependsOnPort, .dependsOnAddress: true
-        }
+        let (here, there) = (ours.mapping.isPredictable == false, theirs.mapping.isPredictable == false)
+        let isForbidden = here && theirs.filtering == .dependsOnPort || there && ours.filtering == .dependsOnPort
+        return isForbidden ? .portPerDestination(here: here, there: there) : nil
     }
 }

@@ -19,8 +19,8 @@ enum NATAttribute {
         return report
     }
 
-    private static func family(_ bytes: ArraySlice<UInt8>) -> NATReport.Family {
-        var family = NATReport.Family()
+    private static func family(_ bytes: ArraySlice<UInt8>) -> NATReport.Finding {
+        var family = NATReport.Finding()
         let start = bytes.startIndex
         family.udp = NATReport.UDP(rawValue: bytes[start]) ?? .unknown
         family.mapping = NATReport.Mapping(rawValue: bytes[start + 1]) ?? .unknown

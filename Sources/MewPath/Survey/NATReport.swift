@@ -1,42 +1,76 @@
 package import MewBase
 
-/// What a node has found out about the routers and firewalls between it and the outside. A value; unknown where nothing says it.
+/// What a node knows of the routers before it, for each address family by itself. The words are those of RFC 4787 §4 and §5; each
+/// says only what was seen. Their numbers go into path messages (`NATAttribute`).
 package struct NATReport: Hashable, Sendable {
-    package enum UDP: UInt8, Sendable, CaseIterable { case unknown, works, blocked }
+    package var ipv4 = Finding()
+    package var ipv6 = Finding()
 
-    /// Which outer address and port the routers give one socket (RFC 4787 §4.1).
-    package enum Mapping: UInt8, Sendable, CaseIterable {
-        case unknown
-        /// The outer address is one of this machine.
-        case none
-        case endpointIndependent
-        /// One relay saw the same from both of its ports; of other addresses nothing is known.
-        case independentOfPort
-        /// At least on the port.
-        case dependsOnPort
-        case dependsOnAddress
+    package init() {}
+
+    package subscript(family: SocketAddress.Family) -> Finding {
+        get {
+            switch family {
+            case .ipv4: ipv4
+            case .ipv6: ipv6
+            }
+        }
+        set {
+            switch family {
+            case .ipv4: ipv4 = newValue
+            case .ipv6: ipv6 = newValue
+            }
+        }
     }
 
-    /// Who may send to that outer address (RFC 4787 §5).
-    package enum Filtering: UInt8, Sendable, CaseIterable {
-        case unknown
-        /// Another port of a host that was written to, at least.
-        case open
-        case dependsOnPort
-    }
+    /// At which others may reach this node, if its routers let them: those of both families, the likeliest first.
+    package var reflexive: [SocketAddress] { ipv6.reflexive + ipv4.reflexive }
 
-    package struct Family: Hashable, Sendable {
+    package struct Finding: Hashable, Sendable {
         package var udp = UDP.unknown
         package var mapping = Mapping.unknown
         package var filtering = Filtering.unknown
-        /// Where others see this node's socket, the latest first.
+        /// Where servers saw this node, none of which is an address of its own; the one that most saw first.
         package var reflexive: [SocketAddress] = []
 
         package init() {}
     }
 
-    package var ipv4 = Family()
-    package var ipv6 = Family()
+    package enum UDP: UInt8, Sendable, CaseIterable {
+        case unknown
+        case works
+        /// TCP reaches a relay by this family, and nothing it answers on UDP comes back.
+        case blocked
+    }
 
-    package init() {}
+    package enum Mapping: UInt8, Sendable, CaseIterable {
+        case unknown
+        /// Servers see an address of this machine.
+        case none
+        /// Servers at two addresses see the same.
+        case endpointIndependent
+        /// One server sees the same at both of its ports; nothing is known of other addresses.
+        case independentOfPort
+        /// One server sees different ones at its two ports: it depends at least on the port.
+        case dependsOnPort
+        /// Servers at two addresses see different ones.
+        case dependsOnAddress
+
+        /// A peer can be told an address by which this node is reached: what servers see is what others see.
+        package var isPredictable: Bool? {
+            switch self {
+            case .unknown, .independentOfPort: nil
+            case .none, .endpointIndependent: true
+            case .dependsOnPort, .dependsOnAddress: false
+            }
+        }
+    }
+
+    package enum Filtering: UInt8, Sendable, CaseIterable {
+        case unknown
+        /// An answer came in from a port of the server that nothing was ever sent to.
+        case open
+        /// The same answer did not come in, though that port answers who asks it.
+        case dependsOnPort
+    }
 }

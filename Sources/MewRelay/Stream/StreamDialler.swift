@@ -5,7 +5,7 @@ package import MewLoop
 /// hands when TLS is wanted.
 package struct StreamDialler: Sendable {
     private let loop: EventLoop
-    private let names: HostLookup
+    let names: HostLookup
 
     /// How long one address may take before it is given up (spec/iroh-wire.md §4.1).
     package static let attemptLimit: Duration = .milliseconds(1_500)
