@@ -358,7 +358,7 @@ package struct PathSelector: Sendable {
         }
         lastProbe += 1
         let number = ProbeNumber(number: lastProbe)
-        probe = Probe(number: number, addresses: due)
+        probe = Probe(number: number, addresses: due, began: now)
         candidates.tried(due, now: now)
         return [.probe(number, due)]
     }
