@@ -1,4 +1,4 @@
-internal import MewBase
+package import MewBase
 internal import MewLoop
 package import MewRelay
 package import MewSim
