@@ -14,47 +14,52 @@ extension Node {
     ///
     /// - Parameter machine: all addresses of this machine; nil when they are not known.
     package func networkChanged(machine: Set<SocketAddress>? = nil) async {
-        machineAddresses.withLock { $0 = machine }
-        if let discovery { endpoint.loop.spawn { await discovery.networkChanged() } }
-        await endpoint.presenceChanged(await presence(machine, known: []))
+        await discovery?.networkChanged()
+        await endpoint.presenceChanged(await presence(machine))
         await relays?.networkChanged()
         for keeper in keepers.all { await keeper.networkChanged() }
-        if natReport != nil { await refreshPresence() }
     }
 
-    /// Relays see this node elsewhere than before.
-    func candidatesChanged() async {
-        let machine = machineAddresses.withLock { $0 }
-        await endpoint.presenceChanged(await presence(machine, known: discovery?.candidates ?? []))
-    }
-
-    /// What calls say of us: relays, addresses at which we listen, and those that relays see.
-    func presence(_ machine: Set<SocketAddress>?, known reflexive: [SocketAddress] = []) async -> Presence {
+    /// What calls say of us: relays, addresses at which we listen, and what relays see.
+    private func presence(_ machine: Set<SocketAddress>?) async -> Presence {
         let relays = await relays?.reachable() ?? []
-        let own = ownAddresses?(addresses) ?? []
-        let candidates = own + reflexive.filter { !own.contains($0) }
-        return Presence(candidates: Array(candidates.prefix(Call.maxCandidates)), relays: relays, machine: machine)
+        let own = await ownPlaces().candidates
+        return Presence(candidates: own.addresses, relays: relays, machine: machine, nat: own.nat)
     }
 
-    /// Where this node may be reached, as new as it is known.
-    func ownCandidates() async -> OwnCandidates {
-        let report = await natReport?()
-        return OwnCandidates(host: ownAddresses?(addresses) ?? [], nat: report)
+    /// Where this node may be reached, as far as that is known.
+    func ownPlaces() async -> OwnPlaces {
+        let (report, stage) = await (discovery?.report, discovery?.stage ?? .over)
+        let nat = report == NATReport() ? nil : report
+        return OwnPlaces(candidates: OwnCandidates(host: ownAddresses?(addresses) ?? [], nat: nat), stage: stage)
     }
 
-    /// A dialler that offers its addresses is told ours, and what the outside says of them is asked anew for that.
+    /// The same, for a peer that is to be told. What relays say is asked anew when it is old: whoever is told something then is told
+    /// again by `discovered`.
+    func freshPlaces() async -> OwnPlaces {
+        _ = await discovery?.refresh()
+        return await ownPlaces()
+    }
+
+    /// A dialler that offers its addresses is told ours.
     func watchOffers() async {
-        guard natReport != nil else { return }
+        guard discovery != nil else { return }
         let loop = endpoint.loop
         await endpoint.observeOffers { [weak self] in
             loop.spawn { [weak self] in await self?.refreshPresence() }
         }
-        loop.spawn { [weak self] in await self?.refreshPresence() }
     }
 
     private func refreshPresence() async {
-        let own = await ownCandidates()
-        await endpoint.presenceRefreshed(Presence(candidates: own.addresses, nat: own.nat))
+        let places = await freshPlaces()
+        if places.areFresh { await endpoint.presenceRefreshed(places.presence) }
+    }
+
+    /// Relays have told something new of where this node is, or will tell nothing.
+    func discovered() async {
+        let places = await ownPlaces()
+        await endpoint.presenceRefreshed(places.presence)
+        for keeper in keepers.all { await keeper.gathered(places) }
     }
 
     /// Watches the network of a real machine until `stop`. A kernel that does not tell costs only the time until silence is
@@ -81,7 +86,6 @@ extension Node {
     }
 
     private func setPresence(_ machine: Set<SocketAddress>?) async {
-        machineAddresses.withLock { $0 = machine }
         await endpoint.setPresence(await presence(machine))
     }
 
@@ -94,4 +98,17 @@ extension Node {
             }
         }
     }
+}
+
+/// Where a node may be reached, and whether more will be known soon.
+struct OwnPlaces: Sendable {
+    let candidates: OwnCandidates
+    let stage: NATSurvey.Stage
+
+    /// Nobody is being asked who may say something else at once.
+    var areFresh: Bool { stage != .unanswered }
+}
+
+extension OwnPlaces {
+    fileprivate var presence: Presence { Presence(candidates: candidates.addresses, nat: candidates.nat) }
 }

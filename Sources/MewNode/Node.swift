@@ -38,9 +38,6 @@ package final class Node: Dialer, LinkListener, Sendable {
         /// Where others reach what is bound at these addresses, the likeliest first; asked at each change of the network and
         /// told to peers. Nil for a node that tells none.
         package var ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?
-        /// What the outside says of the sockets; asked whenever a peer is to be told where we are, and answers within two seconds,
-        /// at once with what it found out some seconds ago. Nil when nobody can be asked.
-        package var natReport: (@Sendable () async -> NATReport)?
         package var diagnostics: any DiagnosticSink
 
         package init(
@@ -74,10 +71,7 @@ package final class Node: Dialer, LinkListener, Sendable {
     private let offers: [ApplicationProtocol]
     private let entropy: any Entropy
     let ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?
-    let natReport: (@Sendable () async -> NATReport)?
-    /// As the kernel told them last; nil when they are not known.
-    let machineAddresses = Mutex<Set<SocketAddress>?>(nil)
-    /// What relays say of where this node is; nil for one that has none, or only dials.
+    /// What relays say of where this node is; nil for one that uses none, or tells nobody.
     private let found = Mutex<Discovery?>(nil)
     let diagnostics: any DiagnosticSink
     /// Nil in simulated worlds, and once stopped.
@@ -97,7 +91,6 @@ package final class Node: Dialer, LinkListener, Sendable {
         self.endpoint = endpoint
         offers = configuration.offers
         ownAddresses = configuration.ownAddresses
-        natReport = configuration.natReport
         diagnostics = configuration.diagnostics
         self.entropy = entropy
     }
@@ -128,8 +121,8 @@ package final class Node: Dialer, LinkListener, Sendable {
                 endpoint, addresses: await endpoint.localAddresses, relays: relays, search: search,
                 reachChanges: reachChanges, configuration: configuration, entropy: entropy)
             await node.watchNetwork()
+            await node.discover(at: configuration.relays)
             await node.watchOffers()
-            if let connector { node.discover(configuration, connector) }
             return node
         } catch {
             throw NodeError(error)
@@ -138,17 +131,16 @@ package final class Node: Dialer, LinkListener, Sendable {
 
     package var discovery: Discovery? { found.withLock { $0 } }
 
-    private func discover(_ configuration: Configuration, _ connector: any RelayConnector) {
-        guard let ownAddresses, !configuration.relays.isEmpty else { return }
+    private func discover(at places: [RelayURL]) async {
+        guard let ownAddresses, let relays else { return }
         let discovery = Discovery(
-            endpoint, relays: configuration.relays, connector: connector, entropy: entropy,
-            ownAddresses: { [addresses] in ownAddresses(addresses) },
+            endpoint, relays, at: places, entropy: entropy, ownAddresses: { [addresses] in ownAddresses(addresses) },
             changed: { [weak self] in
                 guard let self else { return }
-                endpoint.loop.spawn { await self.candidatesChanged() }
+                endpoint.loop.spawn { await self.discovered() }
             })
         found.withLock { $0 = discovery }
-        endpoint.loop.spawn { await discovery.start() }
+        await discovery.start()
     }
 
     package func acceptLink() async -> (any IncomingLink)? {
@@ -162,6 +154,7 @@ package final class Node: Dialer, LinkListener, Sendable {
     /// nothing to try, otherwise when the dial is not over soon.
     package func dial(_ target: DialTarget) async throws(DialError) -> any Link {
         let urls = relayURLs(of: target)
+        await discovery?.use(urls)
         let won = try await connect(target, urls)
         let connection = won.connection
         let route = await connection.pathState?.route
@@ -172,6 +165,7 @@ package final class Node: Dialer, LinkListener, Sendable {
             throw .refused(closure.map(LinkClosure.init) ?? .transport("the connection ended at once"))
         }
         let used = usable(won.routes.relays, first: route)
+        await discovery?.use(used)
         endpoint.loop.spawn { [keepers] in await keepers.with(keeper) { await keeper.run(by: used) } }
         return link
     }
@@ -197,7 +191,7 @@ package final class Node: Dialer, LinkListener, Sendable {
         if case .direct(let address)? = route, !candidates.contains(address) { candidates.insert(address, at: 0) }
         return PathKeeper(
             connection, peer: node, addresses: candidates, families: Set(self.addresses.map(\.family)), relays: relays,
-            own: { [weak self] in await self?.ownCandidates() ?? OwnCandidates() }, diagnostics: diagnostics)
+            own: { [weak self] in await self?.freshPlaces() }, diagnostics: diagnostics)
     }
 
     /// The relays of a connection, the one that carries it first: it may have been found while dialling. Half of the places

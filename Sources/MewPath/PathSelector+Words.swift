@@ -5,7 +5,9 @@ package import MewWire
 
 extension PathSelector {
     /// Why a relay carries the connection.
-    package func whyNotDirect(now: Instant) -> WhyNotDirect {
+    ///
+    /// - Parameter isSurveying: our relays are being asked what our routers do, and that may be the reason.
+    package func whyNotDirect(now: Instant, isSurveying: Bool = false) -> WhyNotDirect {
         let known = candidates.all
         // A router that forbids it is the reason for all that is seen; a packet that was answered proves that none does.
         if let obstacle, !known.contains(where: { $0.objection == .largePacketsLost }) { return Self.words(obstacle) }
@@ -14,6 +16,7 @@ extension PathSelector {
         guard let worst = Self.severity.first(where: { code in known.contains { $0.objection == code } }) else {
             return checking
         }
+        if worst == .noAnswer, isSurveying { return checking }
         return objection(worst, known.filter { $0.objection == worst }, now)
     }
 

@@ -50,18 +50,23 @@ extension ConnectionDriver {
         if talk?.schedule.moved(isLost: false, now: now) == true { call(now: now) }
     }
 
-    /// What the outside says of our addresses is as new as it can be.
+    /// What the outside says of our addresses is as new as it can be, for now.
     ///
-    /// - Parameter isNews: it is something else than before.
-    func presenceRefreshed(isNews: Bool) {
-        guard role == .server, let core, core.isAuthorized, core.closure == nil, let owed = talk?.owesCall else {
+    /// - Parameters:
+    ///   - isNews: it is something else than before.
+    ///   - hasMoved: we may be reached where nobody was told.
+    func presenceRefreshed(isNews: Bool, hasMoved: Bool) {
+        guard role == .server, let core, core.isAuthorized, core.closure == nil, talk != nil else { return }
+        let now = loop.now
+        guard let owed = talk?.owesCall, owed.offered.duration(to: now) < ConnectionTalk.offerAge else {
+            talk?.owesCall = nil
+            if hasMoved { presenceChanged() }
             return
         }
-        let now = loop.now
-        let isUnpaid = owed.by < .distantFuture
-        let isRecent = owed.offered.duration(to: now) < ConnectionTalk.offerAge
-        talk?.owesCall = nil
-        if isUnpaid || isNews && isRecent { callBack(now: now) }
+        if isNews || owed.by < .distantFuture {
+            talk?.owesCall?.by = .distantFuture
+            callBack(now: now)
+        }
         touched()
     }
 }
@@ -75,8 +80,9 @@ extension EndpointDriver {
 
     func presenceRefreshed(_ presence: Presence) {
         let isNews = presence.candidates != self.presence.candidates || presence.nat != self.presence.nat
+        let hasMoved = !Set(presence.candidates).isSubset(of: self.presence.candidates)
         (self.presence.candidates, self.presence.nat) = (presence.candidates, presence.nat)
-        for connection in table.all { connection.presenceRefreshed(isNews: isNews) }
+        for connection in table.all { connection.presenceRefreshed(isNews: isNews, hasMoved: hasMoved) }
     }
 }
 
@@ -87,8 +93,8 @@ extension Endpoint {
         driver.onOffer = observer
     }
 
-    /// What calls say of our addresses from now on; whoever has offered its own and waits for ours is called. The addresses of
-    /// the machine and the relays stay as they were.
+    /// What calls say of our addresses from now on; whoever has offered its own and waits for ours is called, and everybody when
+    /// there are new ones. The addresses of the machine and the relays stay as they were.
     package func presenceRefreshed(_ presence: Presence) {
         driver.presenceRefreshed(presence)
     }

@@ -24,6 +24,8 @@ struct ModelNAT {
     var shutPorts: Set<UInt16> = []
     /// Servers name another port, and answer from it.
     var answersElsewhere = true
+    /// Before then no main port answers.
+    var lateUntil = Instant.zero
     var lossPerThousand = 0
     var random = SplitMix64(state: 1)
     /// Where packets were sent to.
@@ -52,6 +54,7 @@ struct ModelNAT {
         guard !isLost, !shutPorts.contains(packet.to.port), case .request(let request)? = StunRequest.read(packet.bytes)
         else { return [] }
         let other = packet.to.with(port: packet.to.port == Self.mainPort ? Self.otherPort : Self.mainPort)
+        if packet.to.port == Self.mainPort, now < lateUntil { return [] }
         let origin = request.origin == .same ? packet.to : other
         let seen = StunReply.Seen(mapped: source, origin: origin, other: answersElsewhere ? other : nil)
         guard !isLost, !shutPorts.contains(origin.port), mayEnter(source, from: origin) else { return [] }

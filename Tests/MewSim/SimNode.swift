@@ -100,27 +100,6 @@ package final class SimNode: @unchecked Sendable {
         return hosts.map { world.internet.host(at: $0, in: realm) }
     }
 
-    /// Where somebody at `remote` sees a socket of port `port` of this machine, which makes the mappings that a packet there makes; nil
-    /// when no packet gets there.
-    package func observed(port: UInt16, from remote: SocketAddress) -> SocketAddress? {
-        guard var address = source(nil, for: remote)?.with(port: port) else { return nil }
-        for box in boxes {
-            guard let outer = box.observed(address, from: remote, now: world.now.nanoseconds) else { return nil }
-            address = outer
-        }
-        return address
-    }
-
-    /// Those between it and the outside, the nearest first.
-    package var boxes: [SimRouter] {
-        var (boxes, realm) = ([SimRouter](), realm)
-        while let box = realm.gateway {
-            boxes.append(box)
-            realm = box.outside
-        }
-        return boxes
-    }
-
     /// The first address of the node, with `port`.
     package func address(port: UInt16) -> SocketAddress { hosts[0].with(port: port) }
 

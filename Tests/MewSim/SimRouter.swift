@@ -105,12 +105,6 @@ package final class SimRouter {
 
     func translates(_ address: SocketAddress) -> Bool { behaviour.translates && address.family == .ipv4 }
 
-    /// Where a datagram from `inner` to `remote` would be seen to come from, and the mapping that it would make; nil when it does not pass.
-    func observed(_ inner: SocketAddress, from remote: SocketAddress, now: UInt64) -> SocketAddress? {
-        guard behaviour.passesUDP else { return nil }
-        return mapping(of: Flight(kind: .packet, from: inner, to: remote, target: Flight.nowhere), now: now)
-    }
-
     /// The outer end for a packet on its way out. An ICMP error makes no mapping.
     private func mapping(of flight: Flight, now: UInt64) -> SocketAddress? {
         let isStream = flight.kind == .segment

@@ -16,12 +16,10 @@ package final class SimPeer: @unchecked Sendable {
 
     /// The network of a machine besides the box it is behind.
     package struct Network: Sendable {
-        /// Of the node's sockets. Relays are reached by IPv4 in any case.
+        /// Of the node's sockets.
         package var families: [SocketAddress.Family] = [.ipv4]
         /// The machine's IPv6 address, if it has one.
         package var ipv6: SocketAddress?
-        /// How long packets to the relays take; nil for a node that never asks what the outside says of it.
-        package var surveyLatency: Duration?
 
         package init() {}
     }
@@ -51,10 +49,6 @@ package final class SimPeer: @unchecked Sendable {
         }
         let own = MachineAddresses(node: machine)
         configuration.ownAddresses = { own.all($0) }
-        if let latency = site.surveyLatency {
-            let survey = SimSurvey(machine, families: site.families, latency: latency)
-            configuration.natReport = { await survey.report() }
-        }
         let ready = configuration
         let (network, loop, entropy) = (machine.network, machine.loop, machine.entropy)
         let connector = SimRelayConnector(machine, cutsStreams: cutsStreams, tellsAddresses: surveys)

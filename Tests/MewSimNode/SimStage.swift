@@ -79,7 +79,9 @@ package final class SimStage: @unchecked Sendable {
         (self.world, self.plan) = (world, plan)
         directLinks = (plan.wire, plan.wire)
         world.changeLinks { $0 = plan.wire }
-        relays = (0..<plan.relays).map { SimRelay(world, number: UInt32($0 + 1), serving: plan.listed) }
+        relays = (0..<plan.relays).map {
+            SimRelay(world, number: UInt32($0 + 1), serving: plan.listed, families: plan.families)
+        }
         let nearCarrier = plan.nearCarrier.map { behaviour in world.addRouter("near's carrier") { $0 = behaviour } }
         let farCarrier = plan.farCarrier.map { behaviour in world.addRouter("far's carrier") { $0 = behaviour } }
         carriers = [nearCarrier, farCarrier].compactMap { $0 }
@@ -93,10 +95,11 @@ package final class SimStage: @unchecked Sendable {
             : plan.farBox.map { behaviour in world.addRouter("far's box", behind: farCarrier) { $0 = behaviour } }
         far = try SimPeer(
             world, "far", key: 2, relays: relays.map(\.url), publishes: plan.publishes, behind: farBox,
-            network: plan.network(.far), cutsStreams: plan.cutsStreams, diagnostics: plan.sink(world, .far))
+            network: plan.network(.far), surveys: plan.surveys, cutsStreams: plan.cutsStreams,
+            diagnostics: plan.sink(world, .far))
         near = try SimPeer(
-            world, "near", key: 1, behind: nearBox, network: plan.network(.near), cutsStreams: plan.cutsStreams,
-            diagnostics: plan.sink(world, .near))
+            world, "near", key: 1, behind: nearBox, network: plan.network(.near), surveys: plan.surveys,
+            cutsStreams: plan.cutsStreams, diagnostics: plan.sink(world, .near))
         conversation = Conversation(world, from: near, to: far, talk: plan.talk)
         if plan.startsCut { cutDirect() }
         // Until the listener has found its relays.
@@ -253,7 +256,6 @@ extension SimStage.Plan {
             let prefix: UInt64 = side == .near || isOneHouse ? 0x2001_0db8_0000_0001 : 0x2001_0db8_0000_0002
             network.ipv6 = SocketAddress(ipv6High: prefix, low: side == .near ? 1 : 2, port: 0)
         }
-        network.surveyLatency = surveys ? wire.latency : nil
         return network
     }
 

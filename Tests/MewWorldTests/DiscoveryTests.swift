@@ -26,7 +26,7 @@ struct DiscoveryTests {
         let node = peer.node
         return try world.run(on: peer.machine) {
             guard let discovery = node.discovery else { return (NATReport(), []) }
-            return (await discovery.report, await discovery.candidates)
+            return (await discovery.report, await discovery.report.reflexive)
         }
     }
 
@@ -57,11 +57,11 @@ struct DiscoveryTests {
             #expect(try known(world, peer).candidates == [SocketAddress(ipv4: 0x0a03_0001, port: SimPeer.port)])
             box.change(address: SocketAddress(ipv4: 0x0a03_0002, port: 0))
             let node = peer.node
-            try world.run(on: peer.machine) { await node.discovery?.refresh() }
+            try world.run(on: peer.machine) { _ = await node.discovery?.refresh() }
             try world.run(for: .seconds(1))
             #expect(try known(world, peer).candidates == [SocketAddress(ipv4: 0x0a03_0001, port: SimPeer.port)])
             try world.run(for: .seconds(20))
-            try world.run(on: peer.machine) { await node.discovery?.refresh() }
+            try world.run(on: peer.machine) { _ = await node.discovery?.refresh() }
             try world.run(for: .seconds(1))
             #expect(try known(world, peer).candidates == [SocketAddress(ipv4: 0x0a03_0002, port: SimPeer.port)])
         }

@@ -38,9 +38,11 @@ struct SurveyTests {
             }
         }
 
-        func begin(_ servers: [NATSurvey.Server]) {
+        func begin(_ servers: [SocketAddress], arePresent: Bool) {
             let own = machine.hosts.map { $0.with(port: SimPeer.port) }
-            survey = NATSurvey(servers, own: own, previous: survey?.report ?? NATReport())
+            let previous = survey?.report ?? NATReport()
+            survey = NATSurvey(servers.map { NATSurvey.Server($0) }, own: own, previous: previous)
+            if arePresent { survey?.note(present: Set(servers)) }
             machine.loop.enter { look() }
         }
 
@@ -58,7 +60,7 @@ struct SurveyTests {
     }
 
     private func surveys(
-        relays count: UInt32, times: Int = 1, isThere: Bool = true, _ configure: (inout SimRouter.Behaviour) -> Void
+        relays count: UInt32, times: Int = 1, arePresent: Bool = true, _ configure: (inout SimRouter.Behaviour) -> Void
     ) throws -> [NATReport.Finding] {
         try withSimWorld(seed: 1, mayAbandonTasks: true) { world in
             let relays = (1...count).map { SimRelay(world, number: $0) }
@@ -66,7 +68,7 @@ struct SurveyTests {
             let asker = try Asker(world.addNode("machine", behind: box))
             try world.run(for: .seconds(1))
             return try (0..<times).map { _ in
-                asker.begin(relays.map { NATSurvey.Server($0.address, isThere: isThere) })
+                asker.begin(relays.map(\.address), arePresent: arePresent)
                 try world.run(until: { asker.survey?.isOver == true }, limit: .seconds(10))
                 try world.run(for: .seconds(5))
                 return try #require(asker.survey).report.ipv4
@@ -116,6 +118,6 @@ struct SurveyTests {
         let firewall = try surveys(relays: 2) { $0.translates = false }[0]
         #expect(firewall.mapping == .none && firewall.reflexive.isEmpty && firewall.filtering == .dependsOnPort)
         #expect(try surveys(relays: 2) { $0.passesUDP = false }[0].udp == .blocked)
-        #expect(try surveys(relays: 2, isThere: false) { $0.passesUDP = false }[0].udp == .unknown)
+        #expect(try surveys(relays: 2, arePresent: false) { $0.passesUDP = false }[0].udp == .unknown)
     }
 }

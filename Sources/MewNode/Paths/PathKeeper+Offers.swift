@@ -16,9 +16,14 @@ extension PathKeeper {
     }
 
     private func gather() async {
-        let found = await own()
+        if let places = await own() { gathered(places) }
+    }
+
+    /// This is known of where we are. While more may come at once, an offer waits a moment for it.
+    func gathered(_ places: OwnPlaces) {
         guard !isOver else { return }
-        gathered(found)
+        isSurveying = places.stage != .over
+        if places.areFresh { gathered(places.candidates) }
     }
 
     private func gathered(_ found: OwnCandidates) {

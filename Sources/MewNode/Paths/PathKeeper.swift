@@ -30,11 +30,13 @@ actor PathKeeper {
     /// What is asked before it is probed.
     var check: AddressCheck?
     var checkBudget = AddressCheck.budget
-    /// Finds out where this node may be reached.
-    let own: @Sendable () async -> OwnCandidates
+    /// Finds out where this node may be reached; nil when the node is gone.
+    let own: @Sendable () async -> OwnPlaces?
     var offers = OfferSchedule()
     /// What the peer is offered.
     var offered = OwnCandidates()
+    /// Relays are asked what our routers do.
+    var isSurveying = false
     /// Addresses that nobody named, and from which the peer asked us.
     var learning = PathKeeper.learningBudget
     private var timer: LoopTimer?
@@ -47,7 +49,7 @@ actor PathKeeper {
     ///   - own: tells where this node may be reached.
     init(
         _ connection: Connection, peer: NodeID, addresses: [SocketAddress], families: Set<SocketAddress.Family>,
-        relays: NodeRelays?, own: @escaping @Sendable () async -> OwnCandidates, diagnostics: any DiagnosticSink
+        relays: NodeRelays?, own: @escaping @Sendable () async -> OwnPlaces?, diagnostics: any DiagnosticSink
     ) {
         unownedExecutor = connection.unownedExecutor
         loop = connection.loop
@@ -271,7 +273,7 @@ actor PathKeeper {
         status.relays = selector.rankedRelays(using: sample?.way, now: now).map { number in
             RelayCandidate(url: selector.url(of: number), state(of: legs[number.index]))
         }
-        if case .relay = status.path { status.whyNotDirect = selector.whyNotDirect(now: now) }
+        if case .relay = status.path { status.whyNotDirect = selector.whyNotDirect(now: now, isSurveying: isSurveying) }
     }
 
     private func state(of leg: Leg) -> RelayCandidate.State {

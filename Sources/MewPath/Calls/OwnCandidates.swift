@@ -26,7 +26,7 @@ package struct OwnCandidates: Hashable, Sendable {
     package let nat: NATReport?
 
     package init(host: [SocketAddress] = [], mapped: [SocketAddress] = [], nat: NATReport? = nil) {
-        let reflexive = nat.map { $0.ipv6.reflexive + $0.ipv4.reflexive } ?? []
+        let reflexive = nat?.reflexive ?? []
         let inner = Self.unique(host.map { Candidate($0, .host) }, after: [])
         let outer = Self.unique(
             mapped.map { Candidate($0, .mapped) } + reflexive.map { Candidate($0, .reflexive) }, after: inner)

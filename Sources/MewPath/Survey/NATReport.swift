@@ -23,8 +23,11 @@ package struct NATReport: Hashable, Sendable {
         }
     }
 
-    /// At which others may reach this node, if its routers let them: those of both families, the likeliest first.
-    package var reflexive: [SocketAddress] { ipv6.reflexive + ipv4.reflexive }
+    /// At which others may reach this node, if its routers let them: those of both families, the likeliest first. What each of them
+    /// would see differently is left out.
+    package var reflexive: [SocketAddress] {
+        [ipv6, ipv4].flatMap { $0.mapping.isPredictable == false ? [] : $0.reflexive }
+    }
 
     package struct Finding: Hashable, Sendable {
         package var udp = UDP.unknown

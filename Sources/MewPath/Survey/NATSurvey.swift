@@ -3,9 +3,10 @@ package import MewBase
 /// Asks the STUN servers of relays where they see this node, and makes a `NATReport` of the answers. A value: whoever has the
 /// node's socket sends what it says, and tells it what comes.
 ///
-/// A server is asked on its main port first. The first of a family that answers and has another port is then asked to answer
-/// from that one, before anything is sent there, or the routers would let it in for that; only then is the other port asked
-/// itself. Of the others only the mapping is wanted: they are asked on both ports at once.
+/// A server is asked on its main port first, and when that has not answered for a second on its alternate one as well. The first
+/// of a family that answers before that and has another port is then asked to answer from that one, before anything is sent
+/// there, or the routers would let it in for that; only then is the other port asked itself. Of the others only the mapping is
+/// wanted: they are asked on both ports at once.
 package struct NATSurvey: Sendable {
     /// One address of one relay.
     package struct Server: Hashable, Sendable {
@@ -13,14 +14,12 @@ package struct NATSurvey: Sendable {
         package let address: SocketAddress
         /// Asked when the main one does not answer.
         package let alternatePort: UInt16
-        /// TCP reaches this relay by this family, and it is known to answer STUN: then silence means that UDP is blocked.
-        package let isThere: Bool
 
         /// The port of a relay that says nothing else.
         package static let usualAlternatePort: UInt16 = 7_842
 
-        package init(_ address: SocketAddress, alternatePort: UInt16 = usualAlternatePort, isThere: Bool = false) {
-            (self.address, self.alternatePort, self.isThere) = (address, alternatePort, isThere)
+        package init(_ address: SocketAddress, alternatePort: UInt16 = usualAlternatePort) {
+            (self.address, self.alternatePort) = (address, alternatePort)
         }
     }
 
@@ -30,7 +29,10 @@ package struct NATSurvey: Sendable {
     }
 
     fileprivate enum Aim: Sendable {
-        case main, otherPort
+        case main
+        /// The alternate port: the main one has been silent for a while.
+        case fallback
+        case otherPort
         /// The main port, for an answer from the other one.
         case filtering(from: SocketAddress)
     }
@@ -50,6 +52,9 @@ package struct NATSurvey: Sendable {
     static let times: [Duration] = [.zero, .milliseconds(250), .milliseconds(750), .milliseconds(1_750)]
     /// When there is no answer any more; to the last request half as long as RFC 8489's Rm would be.
     static let patience: Duration = .seconds(3)
+    /// When the alternate port is asked too: the main one has been asked three times. It is given up together with it, so that
+    /// whoever is asked why a link is not direct knows after three seconds that nothing comes back.
+    static let fallbackDelay: Duration = .seconds(1)
     /// The same of a question whose answer mostly does not come, and which delays another. The way is known to work.
     static let filteringPatience: Duration = .milliseconds(1_750)
 
@@ -63,6 +68,10 @@ package struct NATSurvey: Sendable {
     private var isShut: Set<SocketAddress.Family> = []
     private var unasked: [Server]
     private var roundTrips: [SocketAddress: Duration] = [:]
+    /// Servers whose alternate port was asked because the main one was silent.
+    private var fallenBack: Set<SocketAddress> = []
+    /// TCP reaches these by their family, and they are known to answer STUN: their silence means that UDP is blocked.
+    private var present: Set<SocketAddress> = []
 
     /// - Parameters:
     ///   - servers: in the order of preference; of each family the first three are asked.
@@ -86,15 +95,30 @@ package struct NATSurvey: Sendable {
         var report = NATReport()
         for (family, evidence) in evidence {
             let isAsking = questions.contains { $0.to.family == family }
-            report[family] = evidence.finding(own: own, isOver: !isAsking)
+            report[family] = evidence.finding(own: own, present: present, isOver: !isAsking)
         }
         return report
+    }
+
+    /// These relays answer STUN, and TCP reaches them: at the addresses of servers. Also when the survey is over.
+    package mutating func note(present: Set<SocketAddress>) { self.present = present }
+
+    package enum Stage: Hashable, Sendable {
+        /// Nobody has answered yet, and somebody may.
+        case unanswered
+        case answered
+        /// Nothing will be asked any more, and no answer is waited for.
+        case over
+    }
+
+    package var stage: Stage {
+        if isOver { return .over }
+        return evidence.values.allSatisfy { $0.observations.isEmpty } ? .unanswered : .answered
     }
 
     /// To the main port of a server; of those that answered the first request.
     package func roundTrip(to server: SocketAddress) -> Duration? { roundTrips[server] }
 
-    /// Nothing will be asked any more, and no answer is waited for.
     package var isOver: Bool { unasked.isEmpty && questions.isEmpty }
 
     // MARK: - Time
@@ -107,17 +131,27 @@ package struct NATSurvey: Sendable {
     private func nextTime(of question: Question) -> Instant {
         let patience = question.aim.patience
         let next = question.sent < Self.times.count ? min(Self.times[question.sent], patience) : patience
-        return question.asked.advanced(by: next)
+        let time = question.asked.advanced(by: next)
+        return mayFallBack(question) ? min(time, question.asked.advanced(by: Self.fallbackDelay)) : time
+    }
+
+    private func mayFallBack(_ question: Question) -> Bool {
+        guard case .main = question.aim, !fallenBack.contains(question.to) else { return false }
+        return question.server.alternatePort != question.to.port
     }
 
     /// What is to be sent now. Called first when it begins, then at each deadline and after each answer.
     package mutating func look(now: Instant, entropy: some Entropy) -> [Packet] {
         for server in unasked { ask(server, .main, at: server.address, now, entropy) }
         unasked = []
+        fallBack(now, entropy)
         giveUp(now, entropy)
         var packets: [Packet] = []
         for index in questions.indices {
-            guard questions[index].sent < Self.times.count, nextTime(of: questions[index]) <= now else { continue }
+            let question = questions[index]
+            guard question.sent < Self.times.count, question.asked.advanced(by: Self.times[question.sent]) <= now else {
+                continue
+            }
             questions[index].sent += 1
             packets.append(Packet(bytes: questions[index].request.encoded, to: questions[index].to))
         }
@@ -132,6 +166,14 @@ package struct NATSurvey: Sendable {
         questions.append(Question(server: server, aim: aim, to: address, request: request, asked: now))
     }
 
+    private mutating func fallBack(_ now: Instant, _ entropy: some Entropy) {
+        for question in questions
+        where mayFallBack(question) && question.asked.duration(to: now) >= Self.fallbackDelay {
+            fallenBack.insert(question.to)
+            ask(question.server, .fallback, at: question.to.with(port: question.server.alternatePort), now, entropy)
+        }
+    }
+
     private mutating func giveUp(_ now: Instant, _ entropy: some Entropy) {
         let over = questions.filter { $0.asked.duration(to: now) >= $0.aim.patience }
         questions.removeAll { $0.asked.duration(to: now) >= $0.aim.patience }
@@ -141,19 +183,13 @@ package struct NATSurvey: Sendable {
     private mutating func wasSilent(_ question: Question, _ now: Instant, _ entropy: some Entropy) {
         let server = question.server
         switch question.aim {
-        case .main:
-            guard server.alternatePort != server.address.port else { return noteSilence(of: server) }
-            ask(server, .otherPort, at: server.address.with(port: server.alternatePort), now, entropy)
         case .filtering(let other):
             isShut.insert(other.family)
             ask(server, .otherPort, at: other, now, entropy)
-        case .otherPort:
-            noteSilence(of: server)
+        case .main, .fallback, .otherPort:
+            // Whether another of its ports has answered is seen from the evidence.
+            evidence[server.address.family]?.silent.insert(server.address)
         }
-    }
-
-    private mutating func noteSilence(of server: Server) {
-        if server.isThere { evidence[server.address.family]?.isSilent = true }
     }
 
     // MARK: - Answers
@@ -194,6 +230,8 @@ package struct NATSurvey: Sendable {
         case .filtering(let other):
             evidence[family]?.filtering = .open
             ask(question.server, .otherPort, at: other, now, entropy)
+        case .fallback:
+            evidence[family]?.saw(seen.mapped, at: question.to)
         case .otherPort:
             evidence[family]?.saw(seen.mapped, at: question.to)
             if isShut.contains(family), probed[family] == question.server {
@@ -208,6 +246,11 @@ package struct NATSurvey: Sendable {
         guard let other = seen.other, other.with(port: 0) == main.with(port: 0), other.port != main.port,
             other.port != 0
         else { return }
+        // What was sent there lets in what comes from there.
+        if fallenBack.contains(main) {
+            if other.port != server.alternatePort { ask(server, .otherPort, at: other, now, entropy) }
+            return
+        }
         if previous[family].filtering != .unknown, wasSeen(seen.mapped) {
             evidence[family]?.filtering = previous[family].filtering
             if probed[family] == nil { probed[family] = server }
@@ -228,7 +271,7 @@ package struct NATSurvey: Sendable {
     /// It is there, and does not tell.
     private mutating func refused(_ question: Question, _ now: Instant, _ entropy: some Entropy) {
         switch question.aim {
-        case .main, .otherPort: break
+        case .main, .fallback, .otherPort: break
         case .filtering(let other): ask(question.server, .otherPort, at: other, now, entropy)
         }
     }
@@ -237,7 +280,7 @@ package struct NATSurvey: Sendable {
 extension NATSurvey.Aim {
     fileprivate var origin: StunRequest.Origin {
         switch self {
-        case .main, .otherPort: .same
+        case .main, .fallback, .otherPort: .same
         case .filtering: .otherPort
         }
     }
@@ -245,6 +288,7 @@ extension NATSurvey.Aim {
     fileprivate var patience: Duration {
         switch self {
         case .main, .otherPort: NATSurvey.patience
+        case .fallback: NATSurvey.patience - NATSurvey.fallbackDelay
         case .filtering: NATSurvey.filteringPatience
         }
     }
@@ -252,7 +296,7 @@ extension NATSurvey.Aim {
     /// From where the answer is wanted.
     fileprivate func origin(_ asked: SocketAddress) -> SocketAddress {
         switch self {
-        case .main, .otherPort: asked
+        case .main, .fallback, .otherPort: asked
         case .filtering(let other): other
         }
     }

@@ -10,8 +10,8 @@ struct SurveyEvidence: Sendable {
 
     private(set) var observations: [Observation] = []
     var filtering = NATReport.Filtering.unknown
-    /// A server that has to be there was asked on all its ports, and did not answer.
-    var isSilent = false
+    /// Those that were asked on all their ports, and did not answer.
+    var silent: Set<SocketAddress> = []
 
     mutating func saw(_ mapped: SocketAddress, at server: SocketAddress) {
         observations.removeAll { $0.server == server }
@@ -20,10 +20,12 @@ struct SurveyEvidence: Sendable {
 
     /// - Parameters:
     ///   - own: addresses of this machine with the port of the socket that asked.
+    ///   - present: servers that answer whoever reaches them.
     ///   - isOver: no answer is waited for any more.
-    func finding(own: Set<SocketAddress>, isOver: Bool) -> NATReport.Finding {
+    func finding(own: Set<SocketAddress>, present: Set<SocketAddress>, isOver: Bool) -> NATReport.Finding {
         var finding = NATReport.Finding()
-        finding.udp = observations.isEmpty ? (isSilent && isOver ? .blocked : .unknown) : .works
+        let isBlocked = isOver && !silent.isDisjoint(with: present)
+        finding.udp = observations.isEmpty ? (isBlocked ? .blocked : .unknown) : .works
         finding.mapping = mapping(own)
         finding.filtering = filtering
         finding.reflexive = seen.filter { !own.contains($0) }

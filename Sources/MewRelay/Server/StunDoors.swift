@@ -39,6 +39,9 @@ final class StunDoors {
 
     func add(_ door: Door) { doors.append(door) }
 
+    /// Clients find it behind the number of the TCP port.
+    var isOpen: Bool { doors.contains { $0.port == .main } }
+
     func remove(_ address: SocketAddress) { doors.removeAll { $0.address == address } }
 
     func removeAll() { doors = [] }
