@@ -101,4 +101,13 @@ struct PunchSelectorTests {
         _ = stage.take(.surveyed(blocked), 40)
         #expect(stage.selector.whyNotDirect(now: Stage.at(40)).code == .udpBlockedHere)
     }
+
+    @Test("no answer is not the last word while the relays are asked what the routers do")
+    func surveying() {
+        var stage = stage()
+        let steps = stage.look(0)
+        _ = stage.finish(steps, by: nil, 2_000)
+        #expect(stage.selector.whyNotDirect(now: Stage.at(2_000)).code == .noAnswer)
+        #expect(stage.selector.whyNotDirect(now: Stage.at(2_000), isSurveying: true).code == .checking)
+    }
 }

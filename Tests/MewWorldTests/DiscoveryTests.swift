@@ -3,6 +3,7 @@ import MewNode
 import MewPath
 import MewSim
 import MewSimNode
+import MewWire
 import Testing
 
 /// A listening node behind a box, and two relays.
@@ -45,6 +46,32 @@ struct DiscoveryTests {
             let (report, candidates) = try known(world, peer)
             #expect(report.ipv4.mapping == .dependsOnPort && !report.ipv4.reflexive.isEmpty)
             #expect(candidates.isEmpty)
+        }
+    }
+
+    @Test("where no UDP passes and TCP reaches a relay, that is known three seconds after the start")
+    func blocked() throws {
+        try withNode({ $0.passesUDP = false }) { world, _, peer in
+            let (report, candidates) = try known(world, peer)
+            #expect(report.ipv4.udp == .blocked && report.ipv6.udp == .unknown && candidates.isEmpty)
+        }
+    }
+
+    @Test("a node that listens nowhere asks the relays of the peer that it dials, from the beginning of the dial on")
+    func dialler() throws {
+        try withSimWorld(seed: 4, mayAbandonTasks: true) { world in
+            let relay = SimRelay(world, number: 1)
+            let box = world.addRouter("box")
+            let peer = try SimPeer(world, "peer", key: 1, behind: box, surveys: true)
+            #expect(try known(world, peer).candidates.isEmpty)
+            let node = peer.node
+            let nobody = try SimPeer(world, "nobody", key: 2).node.node
+            let target = DialTarget(node: nobody, addresses: [], relays: [relay.url.description])
+            peer.machine.loop.spawn { _ = try? await node.dial(target) }
+            try world.run(for: .seconds(1))
+            #expect(try known(world, peer).candidates == [box.address.with(port: SimPeer.port)])
+            peer.stop()
+            try world.run(for: .seconds(12))
         }
     }
 
