@@ -2,7 +2,7 @@ package import MewBase
 package import MewIdentity
 import MewLookup
 package import MewLoop
-package import MewPath
+import MewPath
 import MewQUIC
 import MewQUICCore
 package import MewRelay

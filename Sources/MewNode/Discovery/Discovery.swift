@@ -1,4 +1,4 @@
-package import MewBase
+import MewBase
 import MewLoop
 package import MewPath
 import MewQUIC
