@@ -31,6 +31,13 @@ def is_direct(family, one, other):
     return not {one, other} <= {"strict", "moderate", "carrier"}
 
 
+def rule(here, there):
+    """What `mew status` here names when `is_direct` says no."""
+    if here == "blocked":
+        return "udp_blocked_here"
+    return "udp_blocked_there" if there == "blocked" else "port_per_destination"
+
+
 def rules(place, inner=None):
     """For nftables; `inner` is the address that an open router forwards to."""
     udp = "meta l4proto udp"

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from ..catalogue import scenario
-from ..nat import FAMILIES, PLACES, Internet, is_direct
+from ..nat import FAMILIES, PLACES, Internet, is_direct, rule
 from ..nodes import Daemon, Laptop, Relay
 from ..process import Failure
 from ..world import expect
@@ -50,9 +50,17 @@ class Matrix:
             first = await ticker.next() - ticker.process.started
             expect(first <= FIRST_BYTE_SECONDS, f"the first byte came only after {first:.2f} s")
             direct = await self.direct(daemon, ticker, is_direct(self.family, here, there))
+            if direct is None:
+                await self.named(laptop, daemon, rule(here, there))
         finally:
             await ticker.cancel()
         return first, direct
+
+    async def named(self, laptop, daemon, rule):
+        """The rule that keeps a link relayed is what the laptop says of another one."""
+        rows = await laptop.mew("status", daemon.node)
+        codes = [row["why_not_direct"] for row in rows if "why_not_direct" in row]
+        expect(codes == [rule], f"the reason should be {rule}: {rows}")
 
     async def direct(self, daemon, ticker, is_possible):
         end = ticker.process.started + DIRECT_SECONDS
