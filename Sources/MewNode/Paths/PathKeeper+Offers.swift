@@ -22,8 +22,10 @@ extension PathKeeper {
     /// This is known of where we are. While more may come at once, an offer waits a moment for it.
     func gathered(_ places: OwnPlaces) {
         guard !isOver else { return }
+        let wasSurveying = isSurveying
         isSurveying = places.stage != .over
         if places.areFresh { gathered(places.candidates) }
+        if isSurveying != wasSurveying { decisions.made() }
     }
 
     private func gathered(_ found: OwnCandidates) {
