@@ -82,6 +82,8 @@ struct DiscoveryTests {
             peer.networkChanged()
             try world.run(for: .seconds(1))
             #expect(try known(world, peer).candidates == [SocketAddress(ipv4: 0x0a03_0001, port: SimPeer.port)])
+            // Its last question is answered.
+            try world.run(for: .seconds(4))
             box.change(address: SocketAddress(ipv4: 0x0a03_0002, port: 0))
             let node = peer.node
             try world.run(on: peer.machine) { _ = await node.discovery?.refresh() }
