@@ -46,7 +46,8 @@ let modules: [Target] = [
     module("MewQUICCore", ["MewBase", "MewIdentity", "CQuic", "CQuicShim"]),
     module("MewQUIC", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore"]),
     module(
-        "MewRelay", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewQUIC", "CQuic", "CQuicShim"]),
+        "MewRelay",
+        ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "CQuic", "CQuicShim"]),
     module("MewLookup", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay"]),
     module(
         "MewNode",
@@ -98,7 +99,7 @@ let testSupport: [Target] = [
     module(
         "MewSimQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUIC", "MewSim"], path: "Tests/MewSimQUIC"),
     module(
-        "MewSimNode", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim"],
+        "MewSimNode", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewRelay", "MewNode", "MewSim"],
         path: "Tests/MewSimNode"),
     module(
         "MewTestSupport",
@@ -129,13 +130,13 @@ let testTargets: [Target] = [
         ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim", "MewSimQUIC"]),
     tests(
         "MewWorldTests",
-        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewSimNode"]),
+        ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewSimNode"]),
     tests("MewSessionWorldTests", ["MewBase", "MewWire", "MewSim", "MewSimSession"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewSim"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests(
         "MewRelayTests",
-        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewSim", "MewTestSupport", "CQuic"]),
+        ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewRelay", "MewSim", "MewTestSupport", "CQuic"]),
     tests(
         "MewLookupTests",
         ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewLookup", "MewSim", "MewTestSupport"]),
@@ -206,5 +207,6 @@ if Context.environment["MEW_FUZZ"] != nil {
         fuzz("fuzz-framings", ["MewIdentity", "MewWire"], path: "Fuzz/Framings"),
         fuzz("fuzz-upgrade", ["MewIdentity", "MewWire"], path: "Fuzz/Upgrade"),
         fuzz("fuzz-payload", ["MewIdentity", "MewWire"], path: "Fuzz/Payload"),
+        fuzz("fuzz-stun", ["MewBase", "MewPath"], path: "Fuzz/Stun"),
     ]
 }
