@@ -52,8 +52,8 @@ let modules: [Target] = [
     module(
         "MewNode",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewRelay",
-            "MewLookup",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewMapping", "MewQUICCore", "MewQUIC",
+            "MewRelay", "MewLookup",
         ]),
     module("MewHost", ["MewBase", "MewWire", "MewSession", "MewLoop", "CSys"]),
     module("MewStore", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "CSQLite"]),
@@ -62,7 +62,7 @@ let modules: [Target] = [
         "MewDaemon",
         [
             "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewLookup", "MewNode",
-            "MewHost", "MewStore", "MewAgent",
+            "MewHost", "MewStore", "MewAgent", "MewMapping",
         ]),
     module("MewClient", ["MewBase", "MewIdentity", "MewWire", "MewSession"]),
     .executableTarget(
@@ -99,7 +99,8 @@ let testSupport: [Target] = [
     module(
         "MewSimQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUIC", "MewSim"], path: "Tests/MewSimQUIC"),
     module(
-        "MewSimNode", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewRelay", "MewNode", "MewSim"],
+        "MewSimNode",
+        ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewMapping", "MewRelay", "MewNode", "MewSim"],
         path: "Tests/MewSimNode"),
     module(
         "MewTestSupport",
@@ -130,7 +131,10 @@ let testTargets: [Target] = [
         ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim", "MewSimQUIC"]),
     tests(
         "MewWorldTests",
-        ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewSimNode"]),
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewMapping",
+            "MewSimNode",
+        ]),
     tests("MewSessionWorldTests", ["MewBase", "MewWire", "MewSim", "MewSimSession"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewSim"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC"]),

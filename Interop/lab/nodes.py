@@ -48,9 +48,9 @@ class Daemon:
         self.node = node
 
     @classmethod
-    async def start(cls, machine, *relays, name="desk", bind=f"0.0.0.0:{PORT}"):
+    async def start(cls, machine, *relays, name="desk", bind=f"0.0.0.0:{PORT}", options=()):
         """`bind` is None for all addresses of both families."""
-        options = ["--bind", bind] if bind else []
+        options = [*options, *(["--bind", bind] if bind else [])]
         options += [word for relay in relays for word in ("--relay", relay.url)]
         process = await machine.start("mew", "daemon", "--name", name, *options)
         _, text = await process.line("the daemon is ready", lambda text: text.startswith("mew-node-id:"))

@@ -1,5 +1,6 @@
 package import MewBase
 import MewLoop
+import MewMapping
 import MewPath
 import MewQUIC
 import MewWire
@@ -15,6 +16,7 @@ extension Node {
     /// - Parameter machine: all addresses of this machine; nil when they are not known.
     package func networkChanged(machine: Set<SocketAddress>? = nil) async {
         await discovery?.networkChanged()
+        await portMapper?.networkChanged()
         await endpoint.presenceChanged(await presence(machine))
         await relays?.networkChanged()
         for keeper in keepers.all { await keeper.networkChanged() }
@@ -31,7 +33,10 @@ extension Node {
     func ownPlaces() async -> OwnPlaces {
         let (report, stage) = await (discovery?.report, discovery?.stage ?? .over)
         let nat = report == NATReport() ? nil : report
-        return OwnPlaces(candidates: OwnCandidates(host: ownAddresses?(addresses) ?? [], nat: nat), stage: stage)
+        let mapped = await portMapper?.candidate
+        let own = OwnCandidates(
+            host: ownAddresses?(addresses) ?? [], mapped: mapped.map { [$0] } ?? [], nat: nat)
+        return OwnPlaces(candidates: own, stage: stage)
     }
 
     /// The same, for a peer that is to be told. What relays say is asked anew when it is old: whoever is told something then is told

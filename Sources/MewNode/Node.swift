@@ -2,6 +2,7 @@ package import MewBase
 package import MewIdentity
 import MewLookup
 package import MewLoop
+package import MewMapping
 import MewPath
 import MewQUIC
 import MewQUICCore
@@ -38,6 +39,8 @@ package final class Node: Dialer, LinkListener, Sendable {
         /// Where others reach what is bound at these addresses, the likeliest first; asked at each change of the network and
         /// told to peers. Nil for a node that tells none.
         package var ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?
+        /// Asked to open the port of a node that listens at relays; nil for one that asks no router.
+        package var routers: (any Routers)?
         package var diagnostics: any DiagnosticSink
 
         package init(
@@ -73,6 +76,8 @@ package final class Node: Dialer, LinkListener, Sendable {
     let ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?
     /// What relays say of where this node is; nil for one that uses none, or tells nobody.
     private let found = Mutex<Discovery?>(nil)
+    /// Nil for one that asks no router.
+    let mapper = Mutex<PortMapper?>(nil)
     let diagnostics: any DiagnosticSink
     /// Nil in simulated worlds, and once stopped.
     let watch = Mutex<NetworkWatch?>(nil)
@@ -123,6 +128,7 @@ package final class Node: Dialer, LinkListener, Sendable {
             await node.watchNetwork()
             await node.discover(at: configuration.relays)
             await node.watchOffers()
+            await node.openPort(by: configuration.routers, isReached: !configuration.relays.isEmpty)
             return node
         } catch {
             throw NodeError(error)
@@ -255,6 +261,7 @@ package final class Node: Dialer, LinkListener, Sendable {
     package func stop(code: CloseCode = .done, reason: String = "") async {
         watch.withLock { $0.take() }?.stop()
         await discovery?.stop()
+        await mapper.withLock { $0.take() }?.stop()
         await endpoint.loop.nextTurn()
         await endpoint.close(code: code.rawValue, reason: reason)
         await relays?.stop()

@@ -1,6 +1,7 @@
 package import MewBase
 internal import MewIdentity
 internal import MewLoop
+package import MewMapping
 package import MewNode
 package import MewSim
 package import MewWire
@@ -30,12 +31,13 @@ package final class SimPeer: @unchecked Sendable {
     ///   - publishes: the relays are given its record.
     ///   - known: where it looks for nodes of which it knows nothing but the ID.
     ///   - surveys: asks its relays where they see it.
+    ///   - routers: asked to open its port.
     ///   - cutsStreams: its streams to relays take and give pieces of any size.
     package init(
         _ world: SimWorld, _ name: String, key: UInt8, relays: [RelayURL] = [], publishes: Bool = false,
         knows known: [RelayURL] = [],
         behind router: SimRouter? = nil, network site: Network = Network(), surveys: Bool = false,
-        cutsStreams: Bool = false,
+        routers: (any Routers)? = nil, cutsStreams: Bool = false,
         diagnostics: any DiagnosticSink = NoDiagnostics()
     ) throws {
         let machine = world.addNode(name, and: site.ipv6.map { [$0] } ?? [], behind: router)
@@ -44,6 +46,7 @@ package final class SimPeer: @unchecked Sendable {
             secret: Self.secret(key), addresses: site.families.map { Self.wildcard($0) }, offers: [.native],
             diagnostics: diagnostics)
         (configuration.relays, configuration.knownRelays) = (relays, known)
+        configuration.routers = routers
         if publishes {
             configuration.nextRecordTimestamp = { [loop = SimClock(loop: machine.loop)] in loop.microseconds }
         }
