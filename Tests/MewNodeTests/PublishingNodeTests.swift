@@ -103,7 +103,7 @@ struct PublishingNodeTests {
                 stage.near, DialTarget(node: stage.far.node, addresses: [], relays: [home.description])
             )
             let link = try stage.world.run(on: stage.nearMachine) { try await near.dial(target) }
-            try stage.world.run(for: .seconds(5))
+            try stage.world.run(for: .seconds(30))
             #expect(
                 try stage.world.run(on: stage.nearMachine) { await link.status().path }
                     == .relay(url: other.description))

@@ -27,12 +27,13 @@ package struct PunchRound: Sendable {
     /// After the offer. The dialler asks at 0, 200 and 700 ms of its own time, and each packet of either side may be the one
     /// that opens the way for the next.
     static let times: [Duration] = [
-        .zero, .milliseconds(200), .milliseconds(450), .milliseconds(950), .milliseconds(1_700),
+        .zero, .milliseconds(200), .milliseconds(450), .seconds(1), .milliseconds(1_700),
     ]
     /// Between two rounds to one address.
     static let spacing: Duration = .seconds(1)
-    /// To one address in any second, calls included. The library may check a path there at the same time.
-    static let perSecond = 4
+    /// To one address in any second, calls included. The library may check a path there at the same time, with two packets: all
+    /// together no more than five (`CandidateList.spacing`).
+    static let perSecond = 3
     /// The same as the dialler's (`AddressCheck.budget`): two questions to each of as many as an offer names, at once.
     package static let budget = RateLimit(burst: 32, perSecond: 16)
 
