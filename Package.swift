@@ -68,8 +68,8 @@ let modules: [Target] = [
     .executableTarget(
         name: "mew",
         dependencies: [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewNode", "MewStore",
-            "MewDaemon", "MewClient", "CQrencode",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewNode",
+            "MewStore", "MewDaemon", "MewClient", "CQrencode",
         ],
         swiftSettings: strict),
 ]
@@ -179,8 +179,8 @@ let testTargets: [Target] = [
     tests(
         "MewCommandTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewClient",
-            "MewTestSupport", "mew",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewDaemon",
+            "MewClient", "MewTestSupport", "mew",
         ]),
 ]
 

@@ -4,8 +4,8 @@ internal import MewBase
 
 /// NAT-PMP (RFC 6886) with the default gateway, by libnatpmp.
 enum NATPMPClient {
-    /// A gateway in the same network that serves this answers within milliseconds; the library asks after 250 and 500 ms again.
-    static let patience: Duration = .milliseconds(1500)
+    /// Given up after 250, 500 and 1000 ms (RFC 6886 §3.1): a gateway in the same network that serves this answers within milliseconds.
+    static let tries: Int32 = 3
 
     static func open(port: UInt16, external: UInt16) -> Result<Mapping, MappingFailure> {
         exchange { gateway throws(MappingFailure) in
@@ -60,28 +60,25 @@ enum NATPMPClient {
     ) throws(MappingFailure) -> natpmpresp_t {
         let sent = send(&gateway)
         guard sent >= 0 else { throw failure(sent) }
-        let end = ContinuousClock.now.advanced(by: patience)
         var answer = natpmpresp_t()
-        while true {
+        // Every turn is an answer, or the end of a wait after which the library asks again.
+        while gateway.try_number <= tries {
             let code = readnatpmpresponseorretry(&gateway, &answer)
             if code == 0 { return answer }
             guard code == NATPMP_TRYAGAIN else { throw failure(code) }
-            guard wait(gateway, until: end) else { throw .noRouter }
+            wait(gateway)
         }
+        throw .noRouter
     }
 
-    /// False when there is no time left.
-    private static func wait(_ gateway: natpmp_t, until end: ContinuousClock.Instant) -> Bool {
-        let left = ContinuousClock.now.duration(to: end)
-        guard left > .zero else { return false }
-        var (gateway, timeout) = (gateway, timeval())
-        guard getnatpmprequesttimeout(&gateway, &timeout) == 0 else { return false }
-        let next = Int(timeout.tv_sec) * 1000 + Int(timeout.tv_usec) / 1000 + 1
-        let most = Int(left.components.seconds) * 1000 + Int(left.components.attoseconds / 1_000_000_000_000_000) + 1
+    /// For an answer, or until it is time to ask again.
+    private static func wait(_ gateway: natpmp_t) {
+        var (gateway, left) = (gateway, timeval())
+        guard getnatpmprequesttimeout(&gateway, &left) == 0 else { return }
+        let milliseconds = Int(left.tv_sec) * 1000 + Int(left.tv_usec) / 1000 + 1
         var descriptor = pollfd(fd: gateway.s, events: Int16(POLLIN), revents: 0)
         // An interrupted wait is a short one.
-        _ = poll(&descriptor, 1, Int32(clamping: min(max(next, 1), most)))
-        return true
+        _ = poll(&descriptor, 1, Int32(clamping: max(milliseconds, 1)))
     }
 
     private static func failure(_ code: Int32) -> MappingFailure {
