@@ -30,6 +30,7 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CWslay", providers: [.apt(["libwslay-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CQrencode", providers: [.apt(["libqrencode-dev"])]),
+    .systemLibrary(name: "CPortMapping", providers: [.apt(["libnatpmp-dev", "libminiupnpc-dev"])]),
     .target(name: "CSys", cSettings: [.treatAllWarnings(as: .error)]),
     .target(name: "CQuicShim", dependencies: ["CQuic"], cSettings: [.treatAllWarnings(as: .error)]),
 ]
@@ -41,16 +42,18 @@ let modules: [Target] = [
     module("MewPath", ["MewBase", "MewIdentity", "MewWire"]),
     module("MewSession", ["MewBase", "MewIdentity", "MewWire"]),
     module("MewLoop", ["MewBase", "CSys"]),
+    module("MewMapping", ["MewBase", "MewLoop", "CPortMapping", "CSys"]),
     module("MewQUICCore", ["MewBase", "MewIdentity", "CQuic", "CQuicShim"]),
     module("MewQUIC", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore"]),
     module(
-        "MewRelay", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewQUIC", "CQuic", "CQuicShim"]),
+        "MewRelay",
+        ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "CQuic", "CQuicShim"]),
     module("MewLookup", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay"]),
     module(
         "MewNode",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewRelay",
-            "MewLookup",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewMapping", "MewQUICCore", "MewQUIC",
+            "MewRelay", "MewLookup",
         ]),
     module("MewHost", ["MewBase", "MewWire", "MewSession", "MewLoop", "CSys"]),
     module("MewStore", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "CSQLite"]),
@@ -59,14 +62,14 @@ let modules: [Target] = [
         "MewDaemon",
         [
             "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewLookup", "MewNode",
-            "MewHost", "MewStore", "MewAgent",
+            "MewHost", "MewStore", "MewAgent", "MewMapping",
         ]),
     module("MewClient", ["MewBase", "MewIdentity", "MewWire", "MewSession"]),
     .executableTarget(
         name: "mew",
         dependencies: [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewNode", "MewStore",
-            "MewDaemon", "MewClient", "CQrencode",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewNode",
+            "MewStore", "MewDaemon", "MewClient", "CQrencode",
         ],
         swiftSettings: strict),
 ]
@@ -96,7 +99,8 @@ let testSupport: [Target] = [
     module(
         "MewSimQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUIC", "MewSim"], path: "Tests/MewSimQUIC"),
     module(
-        "MewSimNode", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim"],
+        "MewSimNode",
+        ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewMapping", "MewRelay", "MewNode", "MewSim"],
         path: "Tests/MewSimNode"),
     module(
         "MewTestSupport",
@@ -117,6 +121,7 @@ let testSupport: [Target] = [
 let testTargets: [Target] = [
     tests("MewBaseTests", ["MewBase"]),
     tests("MewIdentityTests", ["MewBase", "MewIdentity"]),
+    tests("MewMappingTests", ["MewBase", "MewLoop", "MewMapping", "MewSim"]),
     tests("MewWireTests", ["MewBase", "MewIdentity", "MewWire", "MewTestSupport"]),
     tests("MewPathTests", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewTestSupport"]),
     tests("MewSessionTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewSim", "MewTestSupport"]),
@@ -126,13 +131,16 @@ let testTargets: [Target] = [
         ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim", "MewSimQUIC"]),
     tests(
         "MewWorldTests",
-        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewSimNode"]),
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewMapping",
+            "MewSimNode",
+        ]),
     tests("MewSessionWorldTests", ["MewBase", "MewWire", "MewSim", "MewSimSession"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewSim"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests(
         "MewRelayTests",
-        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewSim", "MewTestSupport", "CQuic"]),
+        ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewRelay", "MewSim", "MewTestSupport", "CQuic"]),
     tests(
         "MewLookupTests",
         ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewLookup", "MewSim", "MewTestSupport"]),
@@ -171,8 +179,8 @@ let testTargets: [Target] = [
     tests(
         "MewCommandTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewClient",
-            "MewTestSupport", "mew",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewDaemon",
+            "MewClient", "MewTestSupport", "mew",
         ]),
 ]
 
@@ -203,5 +211,6 @@ if Context.environment["MEW_FUZZ"] != nil {
         fuzz("fuzz-framings", ["MewIdentity", "MewWire"], path: "Fuzz/Framings"),
         fuzz("fuzz-upgrade", ["MewIdentity", "MewWire"], path: "Fuzz/Upgrade"),
         fuzz("fuzz-payload", ["MewIdentity", "MewWire"], path: "Fuzz/Payload"),
+        fuzz("fuzz-stun", ["MewBase", "MewPath"], path: "Fuzz/Stun"),
     ]
 }

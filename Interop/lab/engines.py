@@ -50,6 +50,8 @@ class Namespaces:
         for kind in kinds:
             if version := kind.removeprefix("iroh-") if kind.startswith("iroh-") else None:
                 run([ROOT / "Interop/python", version])
+            elif kind == "coturn":
+                run(["bash", "-c", ". Scripts/common.sh; need_packages coturn"])
             elif kind == "ngtcp2":
                 run(["bash", "-c", ". Scripts/common.sh; need_ngtcp2_packages ngtcp2-client ngtcp2-server; need_packages openssl"])
         for variable, product in (("MEW", "mew"), ("MEW_INTEROP_NODE", "interop-node")):

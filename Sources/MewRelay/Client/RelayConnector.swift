@@ -1,4 +1,4 @@
-internal import MewBase
+package import MewBase
 package import MewLoop
 package import MewWire
 internal import Synchronization
@@ -7,6 +7,14 @@ internal import Synchronization
 package protocol RelayConnector: Sendable {
     /// Connects to where `url` points, with TLS when it says so. Bounded in time.
     func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream
+
+    /// Where the relay is, in the order to be tried, each address with the port of `url`; none when that is not known.
+    func addresses(of url: RelayURL) async -> [SocketAddress]
+}
+
+extension RelayConnector {
+    /// Its streams are not of this network: nobody can be asked by UDP.
+    package func addresses(of url: RelayURL) async -> [SocketAddress] { [] }
 }
 
 /// Connects over TCP, and believes the certificates the system believes unless it is told others.
@@ -30,6 +38,15 @@ package final class NetworkRelayConnector: RelayConnector {
         // A name may end with the root's dot; certificates never do.
         let host = url.host.last == "." ? String(url.host.dropLast()) : url.host
         return try await dialler.connect(host: host, port: url.port, tls: url.isSecure ? try authorities(of: url) : nil)
+    }
+
+    package func addresses(of url: RelayURL) async -> [SocketAddress] {
+        do throws(HostLookup.Failure) {
+            return try await dialler.names.addresses(of: url.host, port: url.port)
+        } catch {
+            // The leg to the relay looks the same name up, and says what is wrong with it.
+            return []
+        }
     }
 
     private func authorities(of url: RelayURL) throws(StreamFailure) -> TLSTrust {

@@ -42,6 +42,7 @@ extension RelayLeg {
         }
         guard phase != .closed else { return .ended }
         framing = admitted.framing
+        stunServer = admitted.answersStun ? stream.remote : nil
         begin()
         return await withTaskGroup(of: LegEnd.self) { group in
             group.addTask { await self.read(stream) }

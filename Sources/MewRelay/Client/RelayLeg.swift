@@ -58,6 +58,8 @@ package actor RelayLeg {
     var receiver: LegReceiver? { didSet { output.onRoom = receiver?.room } }
     /// Of the connection that is up.
     var framing: LegFraming?
+    /// Where the relay says that it answers STUN, of the connection that is up or was up last.
+    var stunServer: SocketAddress?
     var pings: PingClock?
     var firstPong: Instant?
     /// It has worked before: who uses it has to hear that it does again.
@@ -162,6 +164,9 @@ package actor RelayLeg {
             phase: phase, roundTrip: pings?.roundTrip, measured: pings?.measured, problem: problem,
             advice: advice, lastFailure: lastEnd?.failure, isSuperseded: isSuperseded)
     }
+
+    /// TCP reaches the relay there, and it says that it answers STUN there as well; nil while it does not, or it is not known.
+    package var stunAddress: SocketAddress? { framing == nil ? nil : stunServer }
 
     /// Nothing while there is a connection.
     private var advice: String? {

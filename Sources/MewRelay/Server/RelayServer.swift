@@ -46,7 +46,19 @@ package actor RelayServer {
         return try hub.listen(address, sealed: sealed, network)
     }
 
-    /// Answers probes for address discovery with a refusal, so that iroh endpoints are online at once (spec/iroh-wire.md §4.9).
+    /// Answers STUN on UDP, on a port that is to have the number of a TCP port.
+    @discardableResult
+    package func answerStun(
+        _ address: SocketAddress, network: any DatagramNetwork = KernelNetwork()
+    ) throws(SocketError) -> SocketAddress {
+        try hub.answerStun(address, network)
+    }
+
+    /// Gives a UDP port back that one of the two others took.
+    package func stopAnswering(_ address: SocketAddress) { hub.stopAnswering(address) }
+
+    /// Answers STUN on the other port, and there probes for address discovery with a refusal, so that iroh endpoints are online
+    /// at once (spec/iroh-wire.md §4.9).
     @discardableResult
     package func answerProbes(
         _ address: SocketAddress, network: any DatagramNetwork = KernelNetwork()
