@@ -31,11 +31,10 @@ def is_direct(family, one, other):
     return not {one, other} <= {"strict", "moderate", "carrier"}
 
 
-def rule(here, there):
-    """What `mew status` here names when `is_direct` says no."""
-    if here == "blocked":
-        return "udp_blocked_here"
-    return "udp_blocked_there" if there == "blocked" else "port_per_destination"
+def reasons(here, there):
+    """What `mew status` here may name when `is_direct` says no; of two that hold, the one that is known first."""
+    blocked = {"udp_blocked_here": here, "udp_blocked_there": there}
+    return {code for code, place in blocked.items() if place == "blocked"} or {"port_per_destination"}
 
 
 def rules(place, inner=None):
