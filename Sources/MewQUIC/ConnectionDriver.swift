@@ -81,6 +81,7 @@ final class ConnectionDriver {
     /// Where the first genuine packet came from, while dialling.
     private(set) var answeredBy: Route?
     private var lastStatus: ConnectionStatus?
+    private var refusals = Refusals()
 
     init(_ core: ConnectionCore, routes: RouteTable, slot: ConnectionSlot, of endpoint: EndpointDriver) {
         loop = endpoint.loop
@@ -218,6 +219,17 @@ final class ConnectionDriver {
     /// Ends without a word: a dial whose addresses are all closed.
     func abandon() {
         core?.abandon()
+        takeEvents()
+    }
+
+    /// The machine at the other end says that nobody listens there any more.
+    func refused(by route: Route) {
+        guard isEstablished, let core, let proof = status?.statistics.lastProof,
+            routes.outlets(of: core.path).contains(where: { $0.route == route })
+        else { return }
+        refusals.add(lastProof: proof, now: loop.now)
+        guard refusals.areBelieved(now: loop.now) else { return }
+        core.fellSilent()
         takeEvents()
     }
 

@@ -96,8 +96,10 @@ extension EndpointDriver {
         return (lastDial, connection)
     }
 
-    /// An ICMP error for an address. A hint: it ends a dial only when it was the last way with a chance.
+    /// An ICMP error for an address. A hint: it ends a dial only when it was the last way with a chance, and a connection when
+    /// nothing else came from there for a while.
     func unreachable(_ route: Route) {
+        for connection in table.all where connection.role == .client { connection.refused(by: route) }
         strike(route) { race in race.failed(route, "connection refused") }
     }
 

@@ -49,6 +49,11 @@ extension ConnectionCore {
         end(.local(code: 0, reason: ""))
     }
 
+    /// Ends as after the idle time-out: there is nobody any more who would hear a word.
+    package func fellSilent() {
+        end(.idle)
+    }
+
     /// Ends without a word to the peer: it knows, or it is gone.
     func end(_ closure: QUICClosure) {
         guard self.closure == nil else { return }

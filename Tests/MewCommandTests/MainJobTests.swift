@@ -102,6 +102,8 @@ struct MainJobTests {
             let answer = try await pair.laptop.run("answer", "desk", handle, "once", "--json")
             #expect(answer.exit == .ok, "\(answer.err.text)")
             #expect(answer.objects.first?["outcome"] == "settled")
+            let pending = try await pair.laptop.run("ops", "desk", "--json").objects
+            #expect(!pending.contains { $0["kind"] == "answer" }, "its receipt is here as well: \(pending)")
             #expect(await prompt.exit == .ok, "\(prompt.err.text)")
             #expect(await watch.out.line(containing: "\"tool_end\"") != nil)
             watch.signal(.interrupt)
@@ -131,11 +133,13 @@ struct MainJobTests {
             let detached = try await pair.laptop.start(["prompt", "desk", "sleep 600", "--permit", "once", "--json"])
             _ = await detached.out.line(containing: "request_resolved")
             detached.signal(.terminate)
-            #expect(await detached.exit == .ok)
+            #expect(await detached.exit == .terminated)
+            #expect(detached.err.text.contains("(detached by SIGTERM; the turn goes on)"), "\(detached.err.text)")
+            #expect(detached.out.lines.last?.contains("\"detached\"") == true)
             let running = try await pair.laptop.run("sessions", "desk", "--json")
             #expect(running.objects.first?["state"] == "running")
             let cancel = try await pair.laptop.run("cancel", "desk", "1")
-            #expect(cancel.exit == .ok, "\(cancel.err.text)")
+            #expect(cancel.exit == .ok && cancel.out.text.contains("Cancelled the turn"), "\(cancel.err.text)")
             // The command is told to end; that takes it a moment.
             while try await pair.laptop.run("sessions", "desk", "--json").objects.first?["state"] == "running" {
                 try Task.checkCancellation()

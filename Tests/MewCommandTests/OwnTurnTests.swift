@@ -62,14 +62,51 @@ struct OwnTurnTests {
             _ = await person.err.line(containing: "detaching")
             person.signal(.interrupt)
             _ = await person.err.line(containing: "nothing is cancelled")
-            try await channel.receipt(prompt, .done, turn: ours, result: .completed)
+            try await channel.receipt(prompt, .started, turn: ours)
             await #expect(throws: (any Error).self, "nothing more was sent") { _ = try await channel.receive() }
             _ = await link.link.closed()
         }
-        #expect(result.exit == .ok, "\(result.err.text)")
+        // Detached: nobody can say how its turn ends.
+        #expect(result.exit == .interrupted, "\(result.err.text)")
         #expect(
             result.err.text.contains("(nothing is cancelled: desk has not said yet which turn this prompt is)"),
             "\(result.err.text)")
+    }
+
+    @Test("mew cancel says what became of the turn: cancelled, or over before", arguments: [true, false])
+    func cancelled(isInTime: Bool) async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let info = SessionInfo(
+            sessionID: session, state: .running, createdAt: WallTime(milliseconds: 1), firstMessage: "Fix it",
+            agent: "shell")
+        let result = try await stage.run(["cancel", "desk", "1"]) { link in
+            try await link.welcome()
+            try await link.list([info])
+            let channel = try await link.channel()
+            _ = try await channel.receive()
+            try await channel.attach(session, epoch: Epoch(ULID(high: 1, low: 1)))
+            try await channel.send(
+                .sessionActivityChanged(.init(sessionID: session, activity: .running, turnID: theirs)), session: session
+            )
+            let cancel = try await channel.receive()
+            if !isInTime {
+                try await channel.send(
+                    .sessionActivityChanged(.init(sessionID: session, activity: .idle, turnID: theirs)),
+                    session: session)
+            }
+            try await channel.receipt(try #require(cancel.operation), .done)
+            if isInTime {
+                try await channel.send(.errorEvent(.init(message: "aborted")), session: session)
+                try await channel.send(
+                    .sessionActivityChanged(.init(sessionID: session, activity: .idle, turnID: theirs)),
+                    session: session)
+            }
+            _ = await link.link.closed()
+        }
+        #expect(result.exit == (isInTime ? .ok : .refused), "\(result.err.text)")
+        #expect(result.out.text == (isInTime ? "Cancelled the turn of \"Fix it\" (…SESS01).\n" : ""))
+        #expect(result.err.text.contains("was over before it could be cancelled") == !isInTime)
     }
 
     @Test("an answer that came too late is told once, by its verdict")

@@ -114,6 +114,18 @@ struct TurnPrinterTests {
                 == "$ ls\n✗ permission denied: user denied\n")
     }
 
+    @Test("how a call failed is told once, however often a snapshot brings it, and not at all of what was before")
+    func failsOnce() {
+        let failed = Events.tool(.error("cancelled\na\n"))
+        guard case .partUpdated(let update) = failed.frame.message else { return }
+        let page = Events.page([update.part])
+        #expect(printed([Events.tool(.running(output: "")), failed, page, page]) == "$ ls\n✗ cancelled\na\n")
+        #expect(printed([page, failed]) == "$ ls\n✗ cancelled\na\n")
+        var printer = TurnPrinter(showsOwnPrompts: true)
+        printer.skip(page.frame.message.history ?? [])
+        #expect(printer.text(for: page) == "" && printer.text(for: failed) == "")
+    }
+
     @Test("a call that was cut off shows its output once, with its lines, and says why")
     func cutOff() {
         let end = Events.tool(.error("cancelled\na\nb\n"))

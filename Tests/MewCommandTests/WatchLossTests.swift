@@ -20,10 +20,12 @@ struct WatchLossTests {
             time: MessageTime(created: WallTime(milliseconds: 1)), sequence: SequenceNumber(number))
     }
 
+    /// - Parameter earlier: how many of the messages the newest page leaves out; they are asked for, and sent if `isKept`.
     @Sendable
-    private static func show(_ link: FakeLink, _ messages: [Message], lost: UInt64? = nil, to seat: CommandStage.Seat)
-        async throws
-    {
+    private static func show(
+        _ link: FakeLink, _ messages: [Message], earlier: Int = 0, isKept: Bool = true, lost: UInt64? = nil,
+        to seat: CommandStage.Seat
+    ) async throws {
         let channel = try await link.channel()
         _ = try await channel.receive()
         let head = SequenceNumber(UInt64(messages.count))
@@ -33,7 +35,21 @@ struct WatchLossTests {
                     sessionID: session, epoch: Epoch(ULID(high: 1, low: 1)), headSequence: head, resume: .snapshot,
                     lost: lost)))
         try await channel.send(
-            .sessionHistoryPage(.init(sessionID: session, messages: messages, replaces: true, asOfSequence: head)))
+            .sessionHistoryPage(
+                .init(
+                    sessionID: session, messages: Array(messages[earlier...]),
+                    nextCursor: earlier > 0 ? UInt64(earlier) : nil, replaces: true, asOfSequence: head)))
+        if earlier > 0 {
+            let asked = try await channel.receive()
+            #expect(
+                asked.message == .loadSessionHistory(.init(sessionID: session, before: UInt64(earlier), historyID: nil))
+            )
+            let page = DaemonMessage.SessionHistoryPage(
+                sessionID: session, messages: Array(messages[..<earlier]), replaces: false)
+            try await channel.send(
+                isKept ? .sessionHistoryPage(page) : .error(.init(message: "the disk fails", code: .notSaved)),
+                ref: asked.ref)
+        }
         try await channel.send(.caughtUp(.init(sessionID: session, sequence: head)))
         // What a closing finds unread may be lost.
         let phone = "phone\(head)"
@@ -76,6 +92,61 @@ struct WatchLossTests {
             #expect(result.out.lines.filter { !$0.contains("typing") } == ["» new prompt", "new answer"])
             #expect(result.err.lines.contains("(3 events were lost on desk)"), "\(result.err.text)")
         }
+    }
+
+    @Test(
+        "turns that a snapshot leaves out are fetched and shown in order, or it is said that they are not",
+        arguments: [true, false])
+    func leftOut(isKept: Bool) async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let before = [Self.message(1, .user, "old prompt"), Self.message(2, .assistant, "old")]
+        let after =
+            [before[0], Self.message(2, .assistant, "old answer"), Self.message(3, .user, "second prompt")]
+            + [Self.message(4, .assistant, "second answer"), Self.message(5, .user, "third prompt")]
+        let info = SessionInfo(
+            sessionID: session, state: .idle, createdAt: WallTime(milliseconds: 1), firstMessage: "Fix it",
+            agent: "shell")
+        let result = try await stage.run(
+            ["watch", "desk", "1"],
+            daemonAndPerson: { [daemon = stage.daemon] link, seat in
+                try await link.welcome(optional: ["lease"])
+                try await link.list([info])
+                try await Self.show(link, before, to: seat)
+                await link.link.close(code: .shuttingDown, reason: "a minute")
+                let second = try await FakeLink.accept(on: daemon)
+                try await second.welcome(optional: ["lease"])
+                try await Self.show(second, after, earlier: 4, isKept: isKept, to: seat)
+                await second.link.close(code: .revoked, reason: "over")
+            })
+        #expect(result.exit == .unauthorized, "\(result.err.text)")
+        let shown = result.out.lines.filter { !$0.contains("typing") }
+        #expect(
+            shown == (isKept ? [" answer", "» second prompt", "second answer"] : []) + ["» third prompt"], "\(shown)")
+        #expect(result.err.text.contains("more was said meanwhile than is shown here") == !isKept)
+    }
+
+    @Test("who begins to watch in the middle of a turn sees its prompt and what was said so far, and nothing before it")
+    func joined() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let messages = [
+            Self.message(1, .user, "old prompt"), Self.message(2, .assistant, "old answer"),
+            Self.message(3, .user, "this prompt"), Self.message(4, .assistant, "so far"),
+        ]
+        let info = SessionInfo(
+            sessionID: session, state: .running, createdAt: WallTime(milliseconds: 1), firstMessage: "Fix it",
+            agent: "shell")
+        let result = try await stage.run(
+            ["watch", "desk", "1"],
+            daemonAndPerson: { link, seat in
+                try await link.welcome(optional: ["lease"])
+                try await link.list([info])
+                try await Self.show(link, messages, to: seat)
+                await link.link.close(code: .revoked, reason: "over")
+            })
+        #expect(result.exit == .unauthorized, "\(result.err.text)")
+        #expect(result.out.lines.filter { !$0.contains("typing") } == ["» this prompt", "so far"])
     }
 
     @Test("who needs you is told on the next connection when the first one breaks while that is asked")

@@ -35,6 +35,33 @@ struct SimulatedNodeTests {
         #expect(echoed == Self.sizes)
     }
 
+    @Test("a peer whose process was killed is missed in 12 s where its machine says so, in 40 s where nothing is said")
+    func killed() throws {
+        for isSaid in [true, false] {
+            let silence = try withSimWorld(seed: 1) { world in
+                let (server, client) = (world.addNode("server"), world.addNode("client"))
+                let far = try Self.start(2, on: server, world)
+                let near = try Self.start(1, on: client, world)
+                server.loop.spawn { await Self.echo(far, on: server) }
+                let target = DialTarget(node: far.node, addresses: [server.address(port: Self.port)])
+                let link = try world.run(on: client) { try await near.dial(target) }
+                try world.run(for: .seconds(60))
+                if isSaid { server.kill() } else { server.stop() }
+                let start = client.loop.now
+                _ = try world.run(on: client, limit: .seconds(60)) { await link.closed() }
+                let silence = start.duration(to: client.loop.now)
+                try world.run(on: client) { await near.stop() }
+                if !isSaid {
+                    server.resume()
+                    try world.run(on: server) { await far.stop() }
+                }
+                return silence
+            }
+            #expect(silence > .seconds(2))
+            #expect(silence <= .seconds(isSaid ? 12 : 40))
+        }
+    }
+
     static let sizes = [1, 1_000, 100_000, 20]
 
     static func start(

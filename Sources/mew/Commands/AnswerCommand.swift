@@ -198,9 +198,11 @@ private struct AnswerRun {
             try await daemon.supervisor.answer(request, content, in: session)
         }
         let isNative = daemon.link.isNative
-        let answer = await withTimeLimit(Self.patience, on: daemon.command.context.runtime.loop) {
+        let loop = daemon.command.context.runtime.loop
+        let answer = await withTimeLimit(Self.patience, on: loop) {
             await Self.verdict(on: operation, request.id, isNative, events)
         }
+        if isNative, case .success? = answer.value { await recorded(operation, events) }
         events.finish()
         guard let verdict = answer.value else {
             throw CommandFailure(
@@ -213,6 +215,17 @@ private struct AnswerRun {
         }
     }
 
+    /// Until the receipt is here as well: without it the operation would be unknown from now on, and asked about at the next start.
+    private func recorded(_ operation: OperationID, _ events: Feed<ClientEvent>) async {
+        _ = await withTimeLimit(Self.receiptPatience, on: daemon.command.context.runtime.loop) {
+            while await daemon.supervisor.view.operations[operation]?.isOver == false {
+                if await events.next() == nil { return }
+            }
+        }
+    }
+
+    /// It follows the verdict.
+    private static let receiptPatience: Duration = .seconds(2)
     /// As long as for any receipt.
     private static let patience: Duration = .seconds(15)
 

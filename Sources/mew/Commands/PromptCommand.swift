@@ -18,13 +18,15 @@ extension Command {
         positionals: [Common.daemon.required, text.oneOrMore],
         options: [session.spec, permit.spec, takeOver.spec] + Common.routes,
         details: [
-            "Ctrl-C detaches: the turn goes on, and any device can return to it. A second Ctrl-C within 2 s cancels it.",
+            "Ctrl-C detaches: the turn goes on, and any device can return to it. A second Ctrl-C within 2 s cancels it. SIGTERM and "
+                + "SIGHUP detach at once.",
             "'--permit ask' without a terminal, or with a prompt from standard input, waits until another device answers, and prints "
                 + "the handle for 'mew answer'.",
             "While another device is typing in the session (it holds its lease), a prompt is refused and says who it is. --take-over "
                 + "takes the lease for the time of this command; the other device is told.",
             "A new session works in the home directory of the daemon's user; 'mew new D --cwd P' makes one elsewhere.",
-            "Exit: 0 completed, 1 failed or interrupted, 6 cancelled or refused, 7 nobody knows whether it was delivered. It is the "
+            "Exit: 0 completed, 1 failed or interrupted, 6 cancelled or refused, 7 nobody knows whether it was delivered, 128 and the "
+                + "signal's number detached by it. It is the "
                 + "turn that this is about: a shell agent whose command ran has completed its turn, whatever status the command "
                 + "ended with. That stands in the last line, and with --json as \"success\" of the event tool_end.",
         ],

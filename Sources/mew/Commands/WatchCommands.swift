@@ -7,11 +7,13 @@ extension Command {
         "watch", "show what happens, live: in one session, or on the whole daemon",
         positionals: [Common.daemon.required, Common.session.optional], options: Common.routes,
         details: [
-            "Stays until Ctrl-C, and comes back by itself after a loss; nothing is shown twice and nothing is left out. Of a long "
-                + "absence the newest messages are shown.",
+            "Shows the turn that runs from its prompt on, and everything that comes. Stays until Ctrl-C, and comes back by itself after "
+                + "a loss; nothing is shown twice, and what was said meanwhile is shown as well. Of a very long absence (more than "
+                + "some 400 messages) the newest are shown, and it says so.",
             "With --json every line is an event of the daemon as it is on the wire, and besides them {\"event\": \"lost\", "
                 + "\"daemon\": D, \"reason\": TEXT, \"last_proof_ms\": TIME} and {\"event\": \"back\", \"daemon\": D} for the "
-                + "connection itself. After a long absence \"session_history_page\" stands for the events that it replaces, and "
+                + "connection itself. After a long absence \"session_history_page\" stands for the events that it replaces (\"replaces\": true, the "
+                + "newest messages; older ones come after it, or {\"event\": \"left_out\"} says that some do not), and "
                 + "{\"event\": \"events_lost\", \"daemon\": D, \"lost\": N} tells of those that nobody has any more. "
                 + "\"lease_state\" names the device that is typing in the session; null is nobody.",
         ]
@@ -20,15 +22,14 @@ extension Command {
         let target = try await command.daemon(of: invocation)
         let wanted = invocation[Common.session]
         return try await command.connected(to: target) { daemon async throws(CommandFailure) in
-            var id: SessionID?
-            if let wanted { id = try await daemon.session(wanted).sessionID }
+            let info: SessionInfo? = if let wanted { try await daemon.session(wanted) } else { nil }
+            let id = info?.sessionID
             let (screen, events) = (Screen(invocation.context), await daemon.supervisor.subscribe())
             if let id, let wanted { try await daemon.open(id, named: wanted) }
             // Silence may be all there is for a while.
             if invocation.context.terminal.isScreen { invocation.context.output.note("(watching; Ctrl-C ends it)") }
-            let session = id
             return try await screen.run(events: events, readsLines: false) { () async throws(CommandFailure) in
-                var watching = Watching(daemon, screen, session: session)
+                var watching = Watching(daemon, screen, session: id, isRunning: info?.state == .running)
                 return try await watching.run()
             }
         }

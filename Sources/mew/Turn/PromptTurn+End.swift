@@ -10,20 +10,28 @@ extension PromptTurn {
 
     /// One Ctrl-C detaches, a second one in time cancels the turn, a third one leaves it cancelling. Any other signal detaches.
     mutating func signalled(_ signal: Signal) async throws(CommandFailure) -> ExitCode? {
-        guard signal == .interrupt else { return leaving() }
+        guard signal == .interrupt else {
+            tellWays("detached by \(signal); the \(whatGoesOn)")
+            return leaving(signal)
+        }
         guard isDetaching else {
             isDetaching = true
-            let waits = isWaiting
-            note("detaching; the \(waits ? "prompt waits on" : "turn goes on"). Ctrl-C again now cancels it")
-            output.note(verbatim: "(return: \(wayBack))")
-            // What 'mew cancel' ends is the turn that runs, which is somebody else's.
-            if !waits { output.note(verbatim: "(cancel: mew cancel \(shellQuoted(daemon.name)) \(session.text))") }
+            tellWays("detaching; the \(whatGoesOn). Ctrl-C again now cancels it")
             await screen.schedule(.detach, after: Self.detachWindow)
             return nil
         }
-        guard !isCancelling else { return leaving() }
+        guard !isCancelling else { return leaving(signal) }
         try await cancel()
         return nil
+    }
+
+    private var whatGoesOn: String { isWaiting ? "prompt waits on" : "turn goes on" }
+
+    private mutating func tellWays(_ what: String) {
+        note(what)
+        output.note(verbatim: "(return: \(wayBack))")
+        // What 'mew cancel' ends is the turn that runs, which is somebody else's.
+        if !isWaiting { output.note(verbatim: "(cancel: mew cancel \(shellQuoted(daemon.name)) \(session.text))") }
     }
 
     /// Another turn is running before it.
@@ -46,9 +54,18 @@ extension PromptTurn {
         }
     }
 
-    func leaving() -> ExitCode {
-        guard let undelivered else { return .ok }
-        return output.failure(undelivered)
+    /// The command ends before its turn.
+    mutating func leaving(_ signal: Signal) -> ExitCode {
+        if let undelivered { return output.failure(undelivered) }
+        if !answers.isEmpty {
+            note("nobody knows yet whether your answer arrived; see 'mew ops \(shellQuoted(daemon.name))'")
+        }
+        output.json([
+            "event": "detached", "session_id": .string(session.text),
+            "op_id": operationID.map { .string($0.description) } ?? .null,
+            "answers": .array(answers.keys.map { .string($0.description) }),
+        ])
+        return ExitCode(signal)
     }
 
     mutating func note(_ text: String) {
@@ -59,6 +76,7 @@ extension PromptTurn {
     // MARK: - The end
 
     mutating func ended() throws(CommandFailure) -> ExitCode? {
+        if isGone { return try endedWithSession() }
         guard isLive || !reach.isThere else { return nil }  // the last events are still on their way
         if let result = stock.result { return done(result.rawValue, Self.exit(result)) }
         switch operation?.state {
@@ -78,6 +96,19 @@ extension PromptTurn {
                 hint: "Nothing ran, and the lost one cannot run any more; send it again.")
         case .sending?, .stored?, .delivered?, .unknown?, nil:
             return nil
+        }
+    }
+
+    /// Whoever deleted it ended the turn, and what waited will not run.
+    private mutating func endedWithSession() throws(CommandFailure) -> ExitCode {
+        switch operation?.state {
+        case .settled(let result?): return done(result.rawValue, Self.exit(result), isTold: result != .completed)
+        case .stored?, .delivered?, .settled(nil)?:
+            output.text(printer.endLine())
+            output.warning("the turn was interrupted: \(daemon.goneSession)")
+            return done(TurnResult.interrupted.rawValue, .failed, isTold: true)
+        case .refused?, .absent?, .sending?, .unknown?, nil:
+            throw CommandFailure(.unknownSession, daemon.goneSession)
         }
     }
 

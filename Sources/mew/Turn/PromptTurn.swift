@@ -22,9 +22,11 @@ struct PromptTurn {
     var isLive = true
     var reach = Reach()
     /// Answers whose end is not known yet.
-    private var answers: [OperationID: RequestID] = [:]
+    private(set) var answers: [OperationID: RequestID] = [:]
     /// A turn is running in the session, as far as the events on the screen say.
     var isRunning = false
+    /// The session is no more.
+    private(set) var isGone = false
     /// The end of the turn was waited for long enough.
     var isOverdue = false
     var isCancelling = false
@@ -66,7 +68,7 @@ struct PromptTurn {
         while let input = await screen.inputs.next() {
             if let exit = try await react(to: input) { return exit }
         }
-        return leaving()
+        return leaving(.terminate)
     }
 
     private mutating func react(to input: ScreenInput) async throws(CommandFailure) -> ExitCode? {
@@ -79,7 +81,7 @@ struct PromptTurn {
         case .signal(let signal):
             if let exit = try await signalled(signal) { return exit }
         case .timer(.detach):
-            if isDetaching, !isCancelling { return leaving() }
+            if isDetaching, !isCancelling { return leaving(.interrupt) }
         case .timer(.linkPatience(let loss)):
             if reach.isLost(since: loss) { throw lostForGood() }
         case .timer(.afterTurn):
@@ -94,16 +96,14 @@ struct PromptTurn {
     private mutating func react(to event: ClientEvent) async throws(CommandFailure) {
         switch event {
         case .session(let event) where event.session == session:
-            print(event)
+            await print(event)
             if case .request(let request) = event.frame.message { desk.arrived(request.id) }
             if case .leaseState(let state) = event.frame.message { follow(state) }
             await follow(event.frame.message, isOwn: event.isOwnEcho)
             await considerQuestions()
         case .sessionPhase(session, let phase):
             isLive = phase == .live
-            if phase == .gone {
-                throw CommandFailure(.unknownSession, daemon.goneSession)
-            }
+            if phase == .gone { isGone = true }
             await catchUpOnStock()
             await considerQuestions()
         case .operation(let next) where next.id == operationID:
@@ -133,11 +133,12 @@ struct PromptTurn {
         return running != nil && running != turn
     }
 
-    private mutating func print(_ event: SessionEvent) {
+    private mutating func print(_ event: SessionEvent) async {
         if !hasBaseline, let messages = event.frame.message.history {
             hasBaseline = true
             return printer.skip(messages)
         }
+        await daemon.tellMissed(before: event, &printer)
         if output.isJSON {
             if event.frame.message.kind.isEventOfSession { output.json(event) }
             return

@@ -6,8 +6,11 @@ import MewWire
 ///
 /// A value that returns text; nothing here writes.
 struct TurnPrinter {
-    /// How much of each part is on the screen already, so that a snapshot after a gap adds only what is new.
+    /// How much of each part is on the screen already, so that a snapshot after a gap adds only what is new. Of a call: its title, or
+    /// how it failed as well.
     private var printed: [PartID: Int] = [:]
+    /// The last message of which anything was printed or skipped.
+    private(set) var newest: MessageID?
     private var progress: [CallID: Shown] = [:]
     /// Messages of people that were printed or skipped.
     private var said: Set<MessageID> = []
@@ -29,6 +32,8 @@ struct TurnPrinter {
         }
     }
 
+    private static let titlePrinted = 1
+    private static let failurePrinted = 2
     /// Parts of one session on one screen; far more than a person scrolls back over.
     private static let maxParts = 10_000
 
@@ -82,16 +87,18 @@ struct TurnPrinter {
     }
 
     private mutating func heard(_ id: MessageID) {
+        newest = id
         if said.count >= Self.maxParts { said = [] }
         said.insert(id)
     }
 
     private mutating func remember(_ part: Part) {
         if printed.count >= Self.maxParts { printed = [:] }
+        newest = part.messageID
         switch part.content {
         case .text(let text): printed[part.id] = text.text.unicodeScalars.count
         case .toolCall(let call):
-            printed[part.id] = 1
+            printed[part.id] = call.state.phase.isFailure ? Self.failurePrinted : Self.titlePrinted
             progress[call.callID, default: Shown()].add(Self.output(of: call))
         case .reasoning, .file, .toolResult, .compaction: break
         }
@@ -126,6 +133,7 @@ struct TurnPrinter {
     }
 
     private mutating func text(for part: Part) -> String {
+        newest = part.messageID
         switch part.content {
         case .text(let text): return rest(of: text.text, part.id)
         case .toolCall(let call): return text(for: call, part.id)
@@ -143,9 +151,11 @@ struct TurnPrinter {
         return write(rest.printableLines)
     }
 
-    private mutating func text(for messages: [Message]) -> String {
+    /// Messages that nobody heard live.
+    mutating func text(for messages: [Message]) -> String {
         messages.map { message in
-            message.role == .user ? prompt(message) : message.parts.map { text(for: $0) + endLine() }.joined()
+            newest = message.id
+            return message.role == .user ? prompt(message) : message.parts.map { text(for: $0) + endLine() }.joined()
         }.joined()
     }
 
@@ -162,14 +172,17 @@ struct TurnPrinter {
     private mutating func text(for call: Part.ToolCall, _ id: PartID) -> String {
         var result = ""
         if printed[id] == nil, call.state.phase != .pending {
-            printed[id] = 1
+            printed[id] = Self.titlePrinted
             result += line(Self.title(of: call))
         }
         result += output(Self.output(of: call), call.callID)
         switch call.state.phase {
         case .pending, .running: break
         case .completed: result += endLine()
-        case .error(let error): result += failure(error, call.callID)
+        case .error where printed[id] == Self.failurePrinted: break
+        case .error(let error):
+            printed[id] = Self.failurePrinted
+            result += failure(error, call.callID)
         }
         return result
     }
@@ -254,4 +267,8 @@ struct TurnPrinter {
         case .failed(let reason): "failed: \(reason.printable(limit: 200))"
         }
     }
+}
+
+extension ToolState.Phase {
+    fileprivate var isFailure: Bool { if case .error = self { true } else { false } }
 }

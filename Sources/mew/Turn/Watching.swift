@@ -9,6 +9,7 @@ struct Watching {
     private let screen: Screen
     private let session: SessionID?
     private let output: Output
+    private let isRunning: Bool
     private var printer: TurnPrinter
     /// For announcing questions only: a watcher answers with `mew answer`.
     private var desk: QuestionDesk
@@ -22,7 +23,9 @@ struct Watching {
     /// How many events of the session were told to be lost.
     private var lost: UInt64 = 0
 
-    init(_ daemon: DaemonSession, _ screen: Screen, session: SessionID?) {
+    /// - Parameter isRunning: a turn runs in the session.
+    init(_ daemon: DaemonSession, _ screen: Screen, session: SessionID?, isRunning: Bool) {
+        self.isRunning = isRunning
         (self.daemon, self.screen, self.session) = (daemon, screen, session)
         output = daemon.output
         printer = TurnPrinter(showsOwnPrompts: true, names: daemon.ownName)
@@ -41,7 +44,8 @@ struct Watching {
         while let input = await screen.inputs.next() {
             switch input {
             case .event(let event): try await react(to: event)
-            case .signal: return .ok
+            // Ctrl-C is how a watch ends.
+            case .signal(let signal): return signal == .interrupt ? .ok : ExitCode(signal)
             case .line, .timer: continue
             }
         }
@@ -106,14 +110,25 @@ struct Watching {
         if case .leaseState(let state) = event.frame.message { tell(state) }
         if case .sessionReady(let ready) = event.frame.message { tellLost(ready.lost ?? 0) }
         if let messages = event.frame.message.history, !hasBaseline {
-            printer.skip(messages)  // what was said before is for `mew history`
-        } else if output.isJSON {
+            await begin(messages)
+            return await announceQuestions()
+        }
+        await daemon.tellMissed(before: event, &printer)
+        if output.isJSON {
             if event.frame.message.isForPrograms { output.json(event) }
         } else {
             output.text(printer.text(for: event))
         }
         if case .request(let request) = event.frame.message { desk.arrived(request.id) }
         await announceQuestions()
+    }
+
+    /// What was said before is for `mew history`, but for the turn that runs.
+    private mutating func begin(_ messages: [Message]) async {
+        let answer = isRunning ? messages.lastIndex { $0.role == .assistant } ?? messages.endIndex : messages.endIndex
+        let start = isRunning ? messages[..<answer].lastIndex { $0.role == .user } ?? answer : answer
+        printer.skip(Array(messages[..<start]))
+        if !output.isJSON { output.text(printer.text(for: Array(messages[start...]))) }
     }
 
     /// Events that the daemon does not have any more.
@@ -182,7 +197,9 @@ struct Watching {
 
 extension DaemonMessage {
     /// A snapshot stands for the events that it replaces.
-    fileprivate var isForPrograms: Bool { kind.isEventOfSession || kind == .leaseState || history != nil }
+    fileprivate var isForPrograms: Bool {
+        kind.isEventOfSession || kind == .leaseState || kind == .sessionHistoryPage || history != nil
+    }
 }
 
 /// What a daemon tells everyone, in words; nil for what only a program cares about.
