@@ -134,6 +134,20 @@ struct AttachedSessionTests {
                 == [.phaseChanged(.replaying), .resume(after: SequenceNumber(5))])
     }
 
+    @Test("a gap behind a page that stood for what is lost is asked for from nothing: the page has the messages only")
+    func gapBehindPage() {
+        var session = live(at: 5)
+        _ = session.take(Frames.page(asOf: 9), isNative: true)
+        #expect(
+            session.take(Frames.gap(after: 7), isNative: true)
+                == [.phaseChanged(.replaying), .resume(after: .zero)])
+        #expect(session.shown.lastSequence == SequenceNumber(9), "what is shown stays until the snapshot is here")
+        _ = session.take(Frames.ready(.snapshot, head: 12), isNative: true)
+        _ = session.take(Frames.page(asOf: 12), isNative: true)
+        #expect(session.take(Frames.caughtUp(12), isNative: true).last == .phaseChanged(.live))
+        #expect(session.shown.lastSequence == SequenceNumber(12))
+    }
+
     @Test("a caught_up beyond what arrived is not believed")
     func caughtUpTooFar() {
         var session = AttachedSession(id: id)

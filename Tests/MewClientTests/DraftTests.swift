@@ -100,6 +100,24 @@ struct DraftTests {
         if again { try check() } else { #expect(throws: ClientStoreError.self) { try check() } }
     }
 
+    @Test("a draft that certainly did not arrive can be sent again although that could not be kept; one that arrived cannot")
+    func knownHere() throws {
+        var records = ClientRecords()
+        let draft = try written("hello", &records)
+        _ = try begin(&records, "hello", from: draft)
+        func check(_ state: MewClient.Operation.State) throws {
+            try records.checkUnsent(draft, to: id, of: desk) { kept in
+                var known = kept
+                known.state = state
+                return known
+            }
+        }
+        for state in [MewClient.Operation.State.refused(.leaseHeld, message: ""), .absent] { try check(state) }
+        for state in [MewClient.Operation.State.sending, .unknown, .stored(nil), .delivered(nil), .settled(nil)] {
+            #expect(throws: ClientStoreError.self) { try check(state) }
+        }
+    }
+
     @Test("64 KiB are kept and one byte more is refused; the hundred-and-first draft ends the oldest; all have 2 MiB")
     func bounds() throws {
         var drafts = Drafts()

@@ -93,6 +93,19 @@ struct MessageBoundTests {
         #expect(watched.texts <= SessionPicture.maxBytes)
     }
 
+    @Test("behind a message that is never ended as much again is held, and no more")
+    func neverEnded() {
+        var watched = Watched()
+        watched.take(Frames.activity(.running))
+        watched.take(.provider(.init(event: .partStart(part(.text(.init(text: "begun")))))))
+        for _ in 0..<20 {
+            watched.prompts(10)
+            #expect(watched.texts <= 2 * SessionPicture.maxBytes)
+        }
+        #expect(watched.texts > SessionPicture.maxBytes / 2)
+        #expect(watched.session.historyCursor == nil)
+    }
+
     @Test("so does one whose call runs, behind which the agent has answered on")
     func openCall() {
         var watched = Watched()

@@ -199,7 +199,7 @@ extension DaemonSupervisor {
                 {
                     throw .unknownDelivery(twin.id)
                 }
-                if let draft, let session { try records.checkUnsent(draft, to: session, of: node) }
+                if let draft, let session { try records.checkUnsent(draft, to: session, of: node, as: asKnown) }
                 let begun = records.begin(
                     kind, at: node, session: session, by: store.instance, saying: content, from: draft, wall: wall,
                     entropy: entropy)

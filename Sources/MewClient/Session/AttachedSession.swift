@@ -158,8 +158,10 @@ public struct AttachedSession: Sendable {
         case .sessionHistoryPage(let page): return history(page, frame, isNative: isNative)
         case .sessionHistory: return [.accept(frame)] + (isNative ? [] : enter(.live))
         case .caughtUp(let end): return caughtUp(end, frame)
-        case .gap:
+        case .gap(let gap):
             isResuming = false  // what we asked for before it came is not coming any more
+            // A page stood for the messages of what is lost, but not for the rest that happened there.
+            if arriving == nil, gap.afterSequence < shown.lastSequence { return resumeFromNothing() }
             return resume()
         case .request(let request): return edit { $0.asked(request) } ? [.accept(frame)] : []
         case .requestResolved(let resolved):
@@ -196,6 +198,12 @@ public struct AttachedSession: Sendable {
         isResuming = true
         restartSnapshot()
         return enter(.replaying) + [.resume(after: lastSequence)]
+    }
+
+    private mutating func resumeFromNothing() -> [Effect] {
+        isResuming = true
+        arriving = shown.anew(id, epoch: shown.epoch)
+        return enter(.replaying) + [.resume(after: .zero)]
     }
 
     /// Events do not complete a snapshot: its page names the last event, but the part that is open and the requests come after it,

@@ -4,7 +4,8 @@ public import MewWire
 
 /// A session as it stands at one moment: what people see of it.
 public struct SessionPicture: Sendable {
-    /// What was said, assembled from pages and events; at most `maxMessages` and `maxBytes`, and what is still being written.
+    /// What was said, assembled from pages and events; at most `maxMessages` and `maxBytes`, and as much again behind something that
+    /// is still being written.
     public internal(set) var transcript: TranscriptReducer
     /// The last event that is in it.
     public internal(set) var lastSequence = SequenceNumber.zero
@@ -55,7 +56,9 @@ public struct SessionPicture: Sendable {
         var excess = sizes.count > Self.maxMessages ? Self.maxMessages / 10 : 0
         if sizes.total > Self.maxBytes { excess = max(excess, sizes.excess(over: Self.maxBytes / 8 * 7)) }
         guard excess > 0 else { return }
-        excess = min(excess, firstUnfinished ?? excess)
+        // A call that stays open for days holds what came after it, but not without a bound.
+        let isFarTooMuch = sizes.total > 2 * Self.maxBytes || sizes.count > 2 * Self.maxMessages
+        excess = min(excess, isFarTooMuch ? sizes.count - 1 : firstUnfinished ?? excess)
         guard excess > 0 else { return }
         transcript.removeFirst(excess)
         sizes.removeFirst(excess)

@@ -43,11 +43,14 @@ public struct ClientRecords: Hashable, Sendable {
     /// One draft is one prompt: sent again only when the one before certainly did not arrive.
     ///
     /// - Throws: when there is an operation of it whose end is not known, or it is not what is written now.
+    /// - Parameter known: what is known of an operation here: how it ended may not have been kept.
     func checkUnsent(
-        _ draft: DraftRevision, to session: SessionID, of daemon: NodeID
+        _ draft: DraftRevision, to session: SessionID, of daemon: NodeID,
+        as known: (Operation) -> Operation = { $0 }
     ) throws(ClientStoreError) {
         guard drafts[daemon, session]?.revision == draft else { throw .draftChanged }
-        if let sent = operations.first(where: { $0.draft == draft }) { throw .unknownDelivery(sent.id) }
+        let sent = operations.lazy.filter { $0.draft == draft }.map(known).first { $0.hasArrived || !$0.isOver }
+        if let sent { throw .unknownDelivery(sent.id) }
     }
 
     /// An operation that said the same to the same session, and of which nobody knows whether it arrived.

@@ -24,8 +24,12 @@ actor FileClientStore: ClientStore {
     /// 256 daemons and 1,000 operations are about 300 KiB; each daemon may come with four relays' authorities of 16 KiB; what
     /// operations said and drafts are 6 MiB, twice or more as JSON.
     private static let maxBytes = 48 << 20
-    /// Others hold the lock for the time of one write; a stopped process may hold it for ever.
-    private static let lockPatience: Duration = .seconds(5)
+    /// Others hold the lock for the time of one write, which may be a second on a loaded disk; a stopped process may hold it for ever.
+    private static let lockPatience: Duration = .seconds(10)
+    private static let lookEvery: Duration = .milliseconds(5)
+    /// Who has just let go leaves others the time to look: else one that writes without a pause would never let them in.
+    private static let courtesy: Duration = .milliseconds(6)
+    private var nextTurn = Instant.zero
 
     func records() throws(ClientStoreError) -> ClientRecords {
         let path = directory.file(Self.file)
@@ -47,7 +51,7 @@ actor FileClientStore: ClientStore {
         _ change: @Sendable (inout ClientRecords) throws(ClientStoreError) -> Value
     ) async throws(ClientStoreError) -> Value {
         let lock = try await takeLock()
-        defer { _ = lock }
+        defer { letGo(lock) }
         var records = try records()
         let old = records
         let value = try change(&records)
@@ -65,7 +69,7 @@ actor FileClientStore: ClientStore {
     /// Throws what an `update` would throw now: to be asked before something is done elsewhere that has to be kept here.
     func rehearse() async throws(ClientStoreError) {
         let lock = try await takeLock()
-        defer { _ = lock }
+        defer { letGo(lock) }
         try write(try records())
     }
 
@@ -79,16 +83,23 @@ actor FileClientStore: ClientStore {
 
     /// Asks again every few milliseconds instead of waiting in the kernel, where nothing could end the wait.
     private func takeLock() async throws(ClientStoreError) -> FileLock {
+        _ = await LoopClock(loop).pause(until: nextTurn)
         let deadline = loop.now.advanced(by: Self.lockPatience)
         while true {
             do throws(SystemError) {
                 return try directory.lock(Self.lock, waiting: false)
             } catch {
                 guard error.kind == .busy, loop.now < deadline,
-                    await LoopClock(loop).pause(for: .milliseconds(5)) == .over
+                    await LoopClock(loop).pause(for: Self.lookEvery) == .over
                 else { throw Self.storeError(error, path: directory.file(Self.lock)) }
             }
         }
+    }
+
+    /// The caller lets it go with the end of its scope.
+    private func letGo(_ lock: FileLock) {
+        nextTurn = loop.now.advanced(by: Self.courtesy)
+        withExtendedLifetime(lock) {}
     }
 
     private static func storeError(_ error: SystemError, path: String) -> ClientStoreError {

@@ -16,6 +16,8 @@ struct TurnPrinter {
     private var said: Set<MessageID> = []
     private var atLineStart = true
     private var openPart: PartID?
+    /// The last error; the daemon makes a message of it, too.
+    private var told: String?
     /// Own prompts are not repeated to who typed them.
     let showsOwnPrompts: Bool
     /// Of the devices that were told of.
@@ -54,7 +56,9 @@ struct TurnPrinter {
         case .provider(let provider): return text(for: provider.event)
         case .partUpdated(let update): return text(for: update.part)
         case .toolProgress(let progress): return self.progress(progress)
-        case .errorEvent(let error): return line("! \(error.message.printable(limit: 2_000))")
+        case .errorEvent(let error):
+            told = error.message
+            return line("! \(error.message.printable(limit: 2_000))")
         case .requestResolved(let resolved): return line(words(for: resolved))
         case .slashResult(let result): return line(result.text.printableLines)
         case .modelSwitched(let switched):
@@ -109,8 +113,7 @@ struct TurnPrinter {
     private mutating func text(for event: ProviderEvent) -> String {
         switch event {
         case .partStart(let part):
-            // A word of the daemon's own was told as an error already.
-            if part.isSynthetic {
+            if part.isSynthetic, let told, part.content.text?.text == told {
                 remember(part)
                 return ""
             }
