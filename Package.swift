@@ -26,6 +26,7 @@ let systemLibraries: [Target] = [
     .systemLibrary(
         name: "CQuic",
         providers: [.apt(["libngtcp2-dev", "libngtcp2-crypto-gnutls-dev", "libgnutls28-dev"])]),
+    .systemLibrary(name: "CNghttp3", providers: [.apt(["libnghttp3-dev"])]),
     .systemLibrary(name: "CSodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CWslay", providers: [.apt(["libwslay-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
@@ -41,10 +42,14 @@ let modules: [Target] = [
     module("MewPath", ["MewBase", "MewIdentity", "MewWire"]),
     module("MewSession", ["MewBase", "MewIdentity", "MewWire"]),
     module("MewLoop", ["MewBase", "CSys"]),
+    module("MewHTTP3", ["MewBase", "CNghttp3"]),
     module("MewQUICCore", ["MewBase", "MewIdentity", "CQuic", "CQuicShim"]),
     module("MewQUIC", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore"]),
     module(
-        "MewRelay", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewQUIC", "CQuic", "CQuicShim"]),
+        "MewRelay",
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewLoop", "MewHTTP3", "MewQUICCore", "MewQUIC", "CQuic", "CQuicShim",
+        ]),
     module("MewLookup", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay"]),
     module(
         "MewNode",
@@ -128,11 +133,15 @@ let testTargets: [Target] = [
         "MewWorldTests",
         ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewSimNode"]),
     tests("MewSessionWorldTests", ["MewBase", "MewWire", "MewSim", "MewSimSession"]),
+    tests("MewHTTP3Tests", ["MewBase", "MewHTTP3", "MewSim"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewSim"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests(
         "MewRelayTests",
-        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewSim", "MewTestSupport", "CQuic"]),
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewLoop", "MewHTTP3", "MewQUICCore", "MewQUIC", "MewRelay", "MewSim",
+            "MewTestSupport", "CQuic",
+        ]),
     tests(
         "MewLookupTests",
         ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewLookup", "MewSim", "MewTestSupport"]),
@@ -202,6 +211,7 @@ if Context.environment["MEW_FUZZ"] != nil {
         fuzz("fuzz-messages", ["MewWire"], path: "Fuzz/Messages"),
         fuzz("fuzz-framings", ["MewIdentity", "MewWire"], path: "Fuzz/Framings"),
         fuzz("fuzz-upgrade", ["MewIdentity", "MewWire"], path: "Fuzz/Upgrade"),
+        fuzz("fuzz-http3", ["MewBase", "MewHTTP3", "MewWire"], path: "Fuzz/HTTP3"),
         fuzz("fuzz-payload", ["MewIdentity", "MewWire"], path: "Fuzz/Payload"),
     ]
 }

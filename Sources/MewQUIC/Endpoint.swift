@@ -1,7 +1,7 @@
 package import MewBase
 package import MewIdentity
 package import MewLoop
-internal import MewQUICCore
+package import MewQUICCore
 
 /// One node's presence on the network: listens and dials on the same UDP sockets, one per address family.
 ///
@@ -66,6 +66,21 @@ package actor Endpoint {
     /// Takes STUN packets from now on.
     package func handleStun(_ handler: @escaping @Sendable (UnsafeRawBufferPointer, SocketAddress) -> Void) {
         driver.onStun = handler
+    }
+
+    /// Gives every connection that is accepted from now on to `acceptor`, within the turn in which its handshake is complete;
+    /// `accept` returns none of them. The endpoint keeps it until `close`.
+    package func serve(_ acceptor: any DirectAcceptor) {
+        driver.directAcceptor = acceptor
+    }
+
+    /// What the endpoint shows from now on, for new connections.
+    package func replace(authentication: EndpointAuthentication) throws(BindFailure) {
+        do throws(TLSFailure) {
+            driver.credentials = try TLSCredentials(driver.configuration.secret, authentication)
+        } catch {
+            throw .identity(error.description)
+        }
     }
 
     /// Numbers for status lines and tests.

@@ -17,6 +17,7 @@ package struct EndpointConfiguration: Sendable {
     /// Application protocols whose speakers know path messages (ARCHITECTURE.md); others are sent none.
     package var pathMessageProtocols: Set<String> = []
 
+    package var authentication = EndpointAuthentication.nodeKeys
     package var transport = TransportConfiguration()
     package var admission = AdmissionLimits()
     package var diagnostics: any DiagnosticSink = NoDiagnostics()

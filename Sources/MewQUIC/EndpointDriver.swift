@@ -12,7 +12,7 @@ final class EndpointDriver {
     let loop: any Loop
     let configuration: EndpointConfiguration
     let entropy: any Entropy
-    let credentials: TLSCredentials
+    var credentials: TLSCredentials
     let resetKey: ResetKey
     let statelessPackets: StatelessPackets
     let outlets = Outlets()
@@ -47,6 +47,8 @@ final class EndpointDriver {
     /// What our calls say.
     var presence = Presence()
     private(set) var isClosing = false
+    /// Takes every connection that is accepted, instead of `incoming`.
+    var directAcceptor: (any DirectAcceptor)?
 
     /// Packets that start with a byte below 4: STUN (RFC 9443). Called in the turn; the bytes are valid within the call.
     var onStun: (@Sendable (UnsafeRawBufferPointer, SocketAddress) -> Void)?
@@ -57,7 +59,7 @@ final class EndpointDriver {
         self.loop = loop
         self.configuration = configuration
         self.entropy = entropy
-        credentials = try TLSCredentials(configuration.secret)
+        credentials = try TLSCredentials(configuration.secret, configuration.authentication)
         resetKey = ResetKey(configuration.secret)
         statelessPackets = StatelessPackets(configuration.secret)
         admission = Admission(limits: configuration.admission)
@@ -126,5 +128,6 @@ final class EndpointDriver {
         outlets.flush()
         outlets.close()
         onStun = nil
+        directAcceptor = nil
     }
 }

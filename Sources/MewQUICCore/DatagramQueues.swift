@@ -1,3 +1,15 @@
+/// Where datagrams wait that nobody has copied for the connection: it asks when it can send. A class of the connection's owner.
+package protocol DatagramSource: AnyObject {
+    /// False when there is nothing to send.
+    var hasDatagram: Bool { get }
+
+    /// The datagram that leaves next; nil when what there was has grown too old. Valid until the next call.
+    func nextDatagram() -> UnsafeMutableRawBufferPointer?
+
+    /// The last one has left; or it fits into no packet, now or later.
+    func datagramLeft(wasSent: Bool)
+}
+
 /// Datagrams on their way out and in (RFC 9221): bounded, and the oldest gives way, because they are for data that is
 /// worthless when late.
 ///
@@ -14,25 +26,38 @@ final class DatagramQueues {
         self.limit = limit
     }
 
-    /// Kept beside the queue: asked for every packet.
-    private(set) var hasOutgoing = false
+    /// Asked behind what was queued here.
+    weak var source: (any DatagramSource)?
 
-    var nextOutgoing: [UInt8]? { outgoing.first }
+    /// Kept beside the queue: asked for every packet.
+    private var hasQueued = false
+    var hasOutgoing: Bool { hasQueued || source?.hasDatagram ?? false }
+
+    /// Lends the datagram that leaves next; nil when there is none.
+    func withNextOutgoing<Result>(_ body: (UnsafeMutableRawBufferPointer) -> Result) -> Result? {
+        if var datagram = outgoing.first { return datagram.withUnsafeMutableBytes(body) }
+        return source?.nextDatagram().map(body)
+    }
 
     func enqueueOutgoing(_ datagram: [UInt8]) {
         if append(datagram, to: &outgoing) { dropped += 1 }
-        hasOutgoing = true
+        hasQueued = true
     }
 
     func removeOutgoing() {
-        _ = outgoing.popFirst()
-        hasOutgoing = !outgoing.isEmpty
+        remove(wasSent: true)
     }
 
     /// The next one cannot be sent, now or later.
     func dropOutgoing() {
-        removeOutgoing()
+        remove(wasSent: false)
         dropped += 1
+    }
+
+    private func remove(wasSent: Bool) {
+        guard hasQueued else { source?.datagramLeft(wasSent: wasSent); return }
+        _ = outgoing.popFirst()
+        hasQueued = !outgoing.isEmpty
     }
 
     var hasIncoming: Bool { !incoming.isEmpty }

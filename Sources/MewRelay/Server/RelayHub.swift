@@ -24,15 +24,17 @@ final class RelayHub {
     /// What waits in all of them.
     let backlog = FrameBacklog()
     var connections: [ConnectionNumber: RelayConnection] = [:]
+    /// Those over HTTP/3.
+    var http3: [ConnectionNumber: HTTP3Client] = [:]
     var budget = SourceBudget()
     /// Those who have not proven a node ID, in the order they came.
     var strangers: [ConnectionNumber] = []
-    private var table: RelayTable
+    var table: RelayTable
     var lastNumber: UInt64 = 0
     private var listeners: [any StreamListener] = []
     private var probes: [any DatagramSocket] = []
     private var toFlush: [RelayConnection] = []
-    private var emptied: CheckedContinuation<Void, Never>?
+    var emptied: CheckedContinuation<Void, Never>?
 
     /// Where connections read to; what must stay is copied.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: RelayHub.scratchBytes, alignment: 64)
@@ -72,7 +74,8 @@ final class RelayHub {
     /// What is there now, and what was counted.
     var snapshot: RelayMetrics {
         var metrics = metrics
-        metrics.connections = connections.count
+        metrics.connections = connections.count + http3.count
+        metrics.http3Connections = http3.count
         metrics.strangers = budget.strangers
         metrics.sources = budget.sourceCount
         metrics.nodes = table.nodeCount
@@ -130,7 +133,7 @@ final class RelayHub {
         for action in table.leave(node, connection.number) { perform(action, of: node, connection.audience) }
     }
 
-    private func count(_ cause: Cause) {
+    func count(_ cause: Cause) {
         switch cause {
         case .violation: metrics.violations += 1
         case .silent: metrics.silent += 1
@@ -147,33 +150,26 @@ final class RelayHub {
         budget.leave(connection)
         if connection.isStranger { strangers.removeAll { $0 == connection.number } }
         connection.release(aborting: cause == .silent || cause == .stalled)
-        guard connections.isEmpty else { return }
+        tellWhenEmpty()
+    }
+
+    func tellWhenEmpty() {
+        guard connections.isEmpty, http3.isEmpty else { return }
         emptied?.resume()
         emptied = nil
     }
 
-    private func perform(_ action: RelayTable.Action, of node: NodeID, _ audience: Set<NodeID>) {
+    func perform(_ action: RelayTable.Action, of node: NodeID, _ audience: Set<NodeID>) {
         switch action {
-        case .displaced(let number): connections[number].map { tell($0, .sameNodeConnectedElsewhere) }
-        case .promoted(let number): connections[number].map { tell($0, .healthy) }
-        case .evict(let number):
-            connections[number]?.end(code: 1008, "this node has newer connections", .evicted)
+        case .displaced(let number): client(number)?.tell(.sameNodeConnectedElsewhere)
+        case .promoted(let number): client(number)?.tell(.healthy)
+        case .evict(let number): client(number)?.evict()
         case .gone:
-            for listener in audience {
-                guard let number = table.active(listener) else { continue }
-                connections[number]?.hint(.endpointGone(node))
-            }
+            for listener in audience { table.active(listener).flatMap(client)?.hear(gone: node) }
         }
     }
 
-    private func tell(_ connection: RelayConnection, _ health: RelayHealth) {
-        switch (connection.version, health) {
-        case (.v2, _): connection.answer(.status(health))
-        case (.v1, .sameNodeConnectedElsewhere):
-            connection.answer(.health("this node is connected once more, and that connection gets its packets"))
-        case (.v1, _): break
-        }
-    }
+    private func client(_ number: ConnectionNumber) -> (any RelayClient)? { connections[number] ?? http3[number] }
 
     // MARK: - Admission
 
@@ -210,10 +206,12 @@ final class RelayHub {
     func forward(_ frame: UnsafeMutableRawBufferPointer, from sender: RelayConnection, _ node: NodeID) -> Bool {
         guard let packets = DatagramFrame.packets(UnsafeRawBufferPointer(frame)) else { return false }
         let byteCount = frame.count
-        guard let receiverID = DatagramFrame.readdress(frame, from: node), let number = table.active(receiverID),
-            let receiver = connections[number]
-        else {
+        guard let receiverID = DatagramFrame.readdress(frame, from: node), let number = table.active(receiverID) else {
             metrics.packetsUnknownReceiver += packets
+            return true
+        }
+        guard let receiver = connections[number] else {
+            forward(UnsafeRawBufferPointer(frame), of: node, from: sender, to: receiverID, number)
             return true
         }
         if receiver.blockedSince != nil { receiver.expire() }
@@ -225,10 +223,19 @@ final class RelayHub {
         receiver.queue.append(of: sender.number, packets: packets, byteCount: wireBytes, now: now) {
             WebSocketWriter.write(.binary, UnsafeRawBufferPointer(frame), to: $0)
         }
+        forwarded(packets, byteCount - RelayFrame.datagramHeadBytes)
+        remember(receiverID, hears: sender)
+        leaveSoon(receiver)
+        return true
+    }
+
+    func forwarded(_ packets: Int, _ byteCount: Int) {
         metrics.framesForwarded += 1
         metrics.packetsForwarded += packets
-        metrics.bytesForwarded += byteCount - RelayFrame.datagramHeadBytes
-        remember(receiverID, hears: sender)
+        metrics.bytesForwarded += byteCount
+    }
+
+    func leaveSoon(_ receiver: RelayConnection) {
         if receiver.blockedSince != nil {
             receiver.rearm()
         } else if receiver.queue.waitingBytes >= Self.flushBytes {
@@ -236,11 +243,10 @@ final class RelayHub {
         } else {
             flushLater(receiver)
         }
-        return true
     }
 
     /// Most frames go where the one before went.
-    private func remember(_ receiver: NodeID, hears sender: RelayConnection) {
+    func remember(_ receiver: NodeID, hears sender: any RelayClient) {
         guard sender.lastReceiver != receiver else { return }
         sender.lastReceiver = receiver
         if sender.audience.count < limits.goneAudience { sender.audience.insert(receiver) }
@@ -284,15 +290,17 @@ final class RelayHub {
             case .closing: break
             }
         }
+        for client in Array(http3.values) { client.sayGoodbye(restartIn: limits.restartIn, for: limits.restartFor) }
     }
 
     func dropAll() {
         for connection in Array(connections.values) { drop(connection, .ending) }
+        for client in Array(http3.values) { client.drop() }
     }
 
     /// Returns when no connection is left.
     func empty(_ continuation: CheckedContinuation<Void, Never>) {
-        guard !connections.isEmpty else { return continuation.resume() }
+        guard !connections.isEmpty || !http3.isEmpty else { return continuation.resume() }
         emptied = continuation
     }
 }

@@ -19,9 +19,11 @@ package struct RelayMetrics: Equatable, Sendable {
     package var recordsServed = 0
     package var recordsRefused = 0
     package var versionNegotiations = 0
+    package var capsulePackets = 0
 
     // Gauges.
     package var connections = 0
+    package var http3Connections = 0
     package var strangers = 0
     package var sources = 0
     package var nodes = 0
@@ -48,6 +50,7 @@ package struct RelayMetrics: Equatable, Sendable {
         ("records_stored_total", "address records stored", { $0.recordsStored }),
         ("records_served_total", "address records served", { $0.recordsServed }),
         ("records_refused_total", "address records that were none", { $0.recordsRefused }),
+        ("capsule_packets_total", "packets that came over HTTP/3 and fitted into no datagram", { $0.capsulePackets }),
         (
             "version_negotiations_total", "probes for address discovery that were told to give up",
             { $0.versionNegotiations }
@@ -56,6 +59,7 @@ package struct RelayMetrics: Equatable, Sendable {
 
     private static let gauges: [(String, String, @Sendable (RelayMetrics) -> Int)] = [
         ("connections", "connections", { $0.connections }),
+        ("http3_connections", "of these, over HTTP/3", { $0.http3Connections }),
         ("strangers", "connections that have not proven a node ID", { $0.strangers }),
         ("sources", "networks that have a connection", { $0.sources }),
         ("nodes", "node IDs that packets can be sent to", { $0.nodes }),

@@ -1,6 +1,8 @@
 package import MewBase
 package import MewIdentity
 package import MewLoop
+package import MewQUIC
+internal import MewQUICCore
 
 /// What a relay is started with.
 package struct RelaySettings: Sendable {
@@ -23,6 +25,9 @@ package actor RelayServer {
     package nonisolated let unownedExecutor: UnownedSerialExecutor
     private let loop: any Loop
     private let hub: RelayHub
+    private let entropy: any Entropy
+    /// For HTTP/3.
+    private var endpoint: Endpoint?
     private var isDraining = false
 
     package init(
@@ -30,6 +35,7 @@ package actor RelayServer {
         diagnostics: any DiagnosticSink = NoDiagnostics()
     ) {
         self.loop = loop
+        self.entropy = entropy
         unownedExecutor = loop.asUnownedSerialExecutor()
         hub = RelayHub(settings, on: loop, entropy: entropy, diagnostics: diagnostics)
     }
@@ -54,12 +60,34 @@ package actor RelayServer {
         try hub.answerProbes(address, network)
     }
 
+    /// Listens for HTTP/3 on these addresses (ARCHITECTURE.md, "Relay over HTTP/3"). Once.
+    ///
+    /// - Returns: where it listens, with the ports that were taken.
+    @discardableResult
+    package func listenHTTP3(
+        _ addresses: [SocketAddress], network: any DatagramNetwork = KernelNetwork()
+    ) async throws(BindFailure) -> [SocketAddress] {
+        precondition(endpoint == nil, "one endpoint for all addresses")
+        let front = HTTP3Front(hub)
+        let endpoint = try await Endpoint.bind(
+            front.configuration(addresses), network: network, loop: loop, entropy: entropy)
+        self.endpoint = endpoint
+        await endpoint.serve(front)
+        return await endpoint.localAddresses
+    }
+
     /// What was counted, and what is there now.
     package var metrics: RelayMetrics { hub.snapshot }
 
     /// For connections that come from now on.
-    package func replace(identity: TLSIdentity) {
+    package func replace(identity: TLSIdentity) async {
         hub.identity = identity
+        do throws(BindFailure) {
+            try await endpoint?.replace(authentication: .anonymousClients(identity.store))
+        } catch {
+            hub.diagnostics.record(
+                Diagnostic(.error, "relay", "certificate_failed", "HTTP/3 goes on with the old certificate: \(error)"))
+        }
     }
 
     package var rules: AccessRules { hub.rules }
@@ -79,5 +107,6 @@ package actor RelayServer {
         let timer = loop.schedule(at: loop.now.advanced(by: hub.limits.drain)) { [hub] in hub.dropAll() }
         await withCheckedContinuation { hub.empty($0) }
         loop.cancel(timer)
+        await endpoint?.close(code: HTTP3Front.noError, reason: "the relay ends")
     }
 }

@@ -1,0 +1,168 @@
+internal import MewBase
+internal import MewHTTP3
+internal import MewIdentity
+internal import MewLoop
+internal import MewQUIC
+internal import MewQUICCore
+internal import MewWire
+
+/// One conversation between a client and a relay over HTTP/3, as both ends have it: capsules on the request's stream, packets in
+/// datagrams or, when they do not fit, in capsules.
+///
+/// Packets wait here until QUIC can send them, never longer than they are worth; nothing else queues them. Touched on the
+/// loop's thread only.
+final class CapsuleLink<Party: Hashable>: DatagramSource {
+    let stream: Int64
+    private let pump: HTTP3Pump
+    private let loop: any Loop
+    private var reader = CapsuleReader()
+    private var outgoing: OutgoingHandles
+    private(set) var incoming: IncomingHandles
+    let queue: FrameQueue<Party>
+    private let datagramHead: [UInt8]
+    /// The peer has said that it takes HTTP datagrams.
+    var takesDatagrams = false
+    /// Packets that were dropped: too old, or with no place on the stream.
+    private(set) var expired = 0
+    private(set) var refused = 0
+    /// Called when something has left: there may be room again.
+    var onLeft: (() -> Void)?
+
+    init(
+        on stream: Int64, of pump: HTTP3Pump, handles: Int, accepts: Int, queue: FrameQueue<Party>, loop: any Loop
+    ) {
+        self.stream = stream
+        self.pump = pump
+        self.loop = loop
+        self.queue = queue
+        outgoing = OutgoingHandles(limit: handles)
+        incoming = IncomingHandles(limit: accepts)
+        datagramHead = HTTPDatagram.head(of: stream)
+        pump.connection.takeDatagrams(from: self)
+    }
+
+    // MARK: - Capsules
+
+    /// Queues a capsule; false when the stream has no room for it, or is over.
+    @discardableResult
+    func say(_ capsule: RelayCapsule) -> Bool {
+        var isTaken = false
+        pump.perform { () throws(HTTP3Failure) in isTaken = try pump.core.send(capsule.encoded, on: stream) }
+        pump.flush()
+        return isTaken
+    }
+
+    /// Room for an answer of ours stays free of packets.
+    private static var reservedBytes: Int { 16 << 10 }
+
+    /// Takes what has come on the stream. What binds and releases handles is done here.
+    func receive(_ bytes: [UInt8], _ deliver: (RelayCapsule) -> Bool) throws(RelayCapsuleError) {
+        reader.append(bytes)
+        var violation: RelayCapsuleError?
+        try reader.read { capsule in
+            switch capsule {
+            case .bind(let handle, let node):
+                guard incoming.bind(handle, to: node) else {
+                    violation = .malformed(type: RelayCapsule.base + 1)
+                    return false
+                }
+                return say(.bound(handle))
+            case .bound(let handle):
+                outgoing.understood(handle)
+                return true
+            case .release(let handle):
+                incoming.release(handle)
+                return true
+            case .datagram, .welcome, .ping, .pong, .gone, .health, .warning, .close: return deliver(capsule)
+            }
+        }
+        if let violation { throw violation }
+    }
+
+    // MARK: - Packets out
+
+    enum Fate {
+        case queued
+        /// Nobody will get it: no room, too large, or no handle is free.
+        case dropped
+    }
+
+    /// Queues a packet for, or of, `node`.
+    func send(_ packet: UnsafeRawBufferPointer, about node: NodeID, of party: Party) -> Fate {
+        guard let answer = outgoing.find(node, now: loop.now) else { return .dropped }
+        switch answer {
+        case .bound(let handle):
+            let byteCount = datagramHead.count + handle.byteCount + packet.count
+            guard takesDatagrams, byteCount <= pump.connection.maxDatagramBytes else {
+                return sendCapsule(packet, handle)
+            }
+            return enqueue(packet, handle, byteCount, of: party)
+        case .binding(let handle):
+            return sendCapsule(packet, handle)
+        case .new(let handle, let released):
+            if let released { say(.release(released)) }
+            guard say(.bind(handle, node)) else { return .dropped }
+            return sendCapsule(packet, handle)
+        }
+    }
+
+    private func enqueue(
+        _ packet: UnsafeRawBufferPointer, _ handle: RelayHandle, _ byteCount: Int, of party: Party
+    ) -> Fate {
+        guard queue.hasRoom(for: party, byteCount: byteCount) else { return .dropped }
+        let (head, headBytes) = (datagramHead, datagramHead.count)
+        queue.append(of: party, packets: 1, byteCount: byteCount, now: loop.now) { target in
+            for (index, byte) in head.enumerated() { target[index] = byte }
+            handle.write(to: target, at: headBytes)
+            UnsafeMutableRawBufferPointer(rebasing: target[(headBytes + handle.byteCount)...]).copyMemory(from: packet)
+        }
+        pump.connection.touched()
+        return .queued
+    }
+
+    private func sendCapsule(_ packet: UnsafeRawBufferPointer, _ handle: RelayHandle) -> Fate {
+        guard pump.core.room(on: stream) >= packet.count + Self.reservedBytes else {
+            refused += 1
+            return .dropped
+        }
+        var payload: [UInt8] = []
+        QUICInteger.append(UInt64(handle.number), to: &payload)
+        payload += packet
+        return say(.datagram(payload)) ? .queued : .dropped
+    }
+
+    // MARK: - What QUIC takes
+
+    var hasDatagram: Bool { !queue.isEmpty }
+
+    func nextDatagram() -> UnsafeMutableRawBufferPointer? {
+        expired += queue.expire(now: loop.now)
+        guard !queue.isEmpty else { return nil }
+        // One frame: the least that the queue gives.
+        return UnsafeMutableRawBufferPointer(mutating: queue.next(atMost: 0))
+    }
+
+    func datagramLeft(wasSent: Bool) {
+        guard !queue.isEmpty else { return }
+        queue.left(queue.next(atMost: 0).count)
+        if !wasSent { expired += 1 }
+        onLeft?()
+    }
+
+    func takeExpired() -> Int {
+        defer { expired = 0 }
+        return expired
+    }
+}
+
+extension RelayHandle {
+    /// In the shortest form (RFC 9000 §16).
+    func write(to target: UnsafeMutableRawBufferPointer, at offset: Int) {
+        if byteCount == 1 {
+            target[offset] = UInt8(number)
+        } else {
+            target[offset] = UInt8(number >> 8) | 0x40
+            target[offset + 1] = UInt8(truncatingIfNeeded: number)
+        }
+    }
+}
