@@ -23,8 +23,8 @@ actor HTTP3Peer {
     nonisolated let secret: SecretKey
     private let loop: EventLoop
     private var leg: HTTP3Leg?
-    private var words: AsyncStream<Word>.Iterator
-    private let said: AsyncStream<Word>.Continuation
+    private var words: [Word] = []
+    private var reader: CheckedContinuation<Void, Never>?
 
     nonisolated var node: NodeID { secret.node }
 
@@ -32,9 +32,6 @@ actor HTTP3Peer {
         self.secret = secret
         self.loop = loop
         unownedExecutor = loop.asUnownedSerialExecutor()
-        let (stream, said) = AsyncStream<Word>.makeStream()
-        words = stream.makeAsyncIterator()
-        self.said = said
     }
 
     /// Sends the request; the relay's decision is still to be read.
@@ -64,16 +61,25 @@ actor HTTP3Peer {
         guard let leg = HTTP3Leg(over: handle.connection, as: identity, at: "relay.test", on: loop) else {
             throw Ended()
         }
-        leg.onHappening = { [said] in said.yield(.happened($0)) }
-        leg.onPacket = { [said] in said.yield(.packet(Array($0), $1)) }
+        leg.onHappening = { happening in self.assumeIsolated { $0.heard(.happened(happening)) } }
+        leg.onPacket = { packet, node in
+            let word = Word.packet(Array(packet), node)
+            self.assumeIsolated { $0.heard(word) }
+        }
         self.leg = leg
     }
 
+    private func heard(_ word: Word) {
+        words.append(word)
+        reader?.resume()
+        reader = nil
+    }
+
+    /// The next thing it is told.
     func next() async throws -> Word {
-        var iterator = words
-        guard let word = await iterator.next() else { throw Ended() }
-        words = iterator
-        return word
+        if words.isEmpty { await withCheckedContinuation { reader = $0 } }
+        guard !words.isEmpty else { throw Ended() }
+        return words.removeFirst()
     }
 
     func send(_ bytes: [UInt8], to node: NodeID, segmentSize: Int? = nil) {

@@ -4,7 +4,7 @@ internal import MewIdentity
 internal import MewLoop
 internal import MewQUIC
 internal import MewQUICCore
-package import MewWire
+internal import MewWire
 
 /// A client's conversation with a relay over HTTP/3, from the request to its end: what is done in the turns of the loop. Who waits
 /// for it is another matter.
@@ -117,6 +117,8 @@ final class HTTP3Leg: DirectHandler {
     /// False: what is sent now may be dropped, and `onRoom` is called when that has changed.
     func hasRoom(for peer: UInt64) -> Bool {
         guard isServing else { return true }
+        if queue.hasRoomForBurst(of: peer) { return true }
+        _ = queue.expire(now: loop.now)
         if queue.hasRoomForBurst(of: peer) { return true }
         isWaitedFor = true
         return false
@@ -264,6 +266,8 @@ final class HTTP3Leg: DirectHandler {
 /// How a conversation over HTTP/3 ended.
 enum HTTP3LegEnd: Error, Equatable {
     case connection(QUICClosure)
+    /// There was none.
+    case unreachable(String)
     /// - Parameter wantsAccount: the relay would let us in if we said whose guest we are.
     case refused(status: Int, wantsAccount: Bool)
     case closed(code: UInt64, reason: String)

@@ -22,24 +22,23 @@ extension RelayLeg {
     }
 
     private func connectAndServe() async -> LegEnd {
-        let stream: any TCPStream
-        do throws(StreamFailure) {
-            stream = try await connector.connect(to: url)
-        } catch {
-            return .stream(error)
+        switch await open() {
+        case .http3: return await serveHTTP3()
+        case .webSocket(let stream, let admitted):
+            let end = await serve(stream, admitted)
+            if case .welcomed = http3.opening, end == .ended {
+                // HTTP/3 goes on where this ends: the relay gives it the packets already.
+                loop.spawn { await stream.close() }
+                return await serveHTTP3()
+            }
+            await stream.close()
+            return end
+        case .failed(let end): return end
+        case .withoutHTTP3: return .ended
         }
-        let end = await serve(stream)
-        await stream.close()
-        return end
     }
 
-    private func serve(_ stream: any TCPStream) async -> LegEnd {
-        let opening = LegOpening(stream: stream, settings: settings, entropy: entropy, showsAccount: showsAccount)
-        let admitted: LegOpening.Admitted
-        switch await opening.admitted(within: Self.admissionLimit, on: loop) {
-        case .success(let done): admitted = done
-        case .failure(let end): return end
-        }
+    private func serve(_ stream: any TCPStream, _ admitted: LegOpening.Admitted) async -> LegEnd {
         guard phase != .closed else { return .ended }
         framing = admitted.framing
         begin()
@@ -47,14 +46,21 @@ extension RelayLeg {
             group.addTask { await self.read(stream) }
             group.addTask { await self.write(stream) }
             group.addTask { await self.ping() }
+            group.addTask { await self.returnToHTTP3() }
             let end = await group.next() ?? .ended
             group.cancelAll()
             return end
         }
     }
 
-    private func begin() {
+    func begin() {
         let now = loop.now
+        if case .connected = phase {
+            report(.debug, "relay_over_http3", "the relay \(url) forwards over HTTP/3 from now on")
+            pings = PingClock(asking: entropy.uint64())
+            endDoubt()
+            return waiters.resumeAll()
+        }
         phase = .connected(since: now)
         set(problem: nil)
         // The first question is due at once: only its answer shows that the relay is good (spec/iroh-wire.md §4.5).
@@ -137,7 +143,7 @@ extension RelayLeg {
         deliver(packets.contents, packets.segmentSize, number)
     }
 
-    private func ponged(_ value: UInt64) {
+    func ponged(_ value: UInt64) {
         pings?.pong(value, now: loop.now)
         if firstPong == nil { firstPong = loop.now }
         if let doubt, value == doubt.payload {
@@ -150,7 +156,8 @@ extension RelayLeg {
     /// How long something that a relay says once, and never takes back, stays worth telling.
     static let complaintLife: Duration = .seconds(60)
 
-    private func changed(_ health: RelayHealth) {
+    func changed(_ health: RelayHealth) {
+        if isChangingOver { return }
         switch health {
         case .healthy:
             set(problem: nil)
@@ -181,7 +188,7 @@ extension RelayLeg {
     /// A relay cannot send us away for long.
     private static let longestRestart: Duration = .seconds(10)
 
-    private func restarting(after delay: Duration) {
+    func restarting(after delay: Duration) {
         restartDelay = min(delay, Self.longestRestart)
     }
 
@@ -201,7 +208,12 @@ extension RelayLeg {
 
     /// Queues a frame of ours, in front of packets.
     func say(_ frame: RelayFrame) {
-        if let framing { write(framing.encode(frame)) }
+        if let http3 = http3.serving {
+            // Of what we say a relay over HTTP/3 is asked this alone; it answers for itself.
+            if case .ping(let value) = frame { http3.ping(value) }
+        } else if let framing {
+            write(framing.encode(frame))
+        }
     }
 
     private func write(_ bytes: [UInt8]) {
@@ -211,7 +223,7 @@ extension RelayLeg {
 
     // MARK: - Pings
 
-    private func ping() async -> LegEnd {
+    func ping() async -> LegEnd {
         while let deadline = pings?.deadline {
             if loop.now < deadline {
                 guard await LoopClock(loop).pause(until: deadline) == .over else { return .ended }

@@ -26,6 +26,8 @@ extension RelayLeg {
         case .waiting: break
         case .connecting: interrupt(.networkChanged)
         case .connected:
+            (http3.isHurried, http3.failures) = (true, 0)
+            waiters.resumeAll(.phase)
             endDoubt()
             ask(within: Self.quickAnswer)
         case .closed: break

@@ -1,6 +1,7 @@
 package import MewBase
 package import MewIdentity
 package import MewLoop
+package import MewQUIC
 package import MewWire
 
 /// A connection to one relay that is kept up: upgrade, proof of the key, pings, and another try after each end
@@ -39,6 +40,9 @@ package actor RelayLeg {
     package nonisolated let settings: Settings
     package nonisolated let loop: any Loop
     let connector: any RelayConnector
+    /// Whose socket HTTP/3 goes by; nil: only WebSocket.
+    let endpoint: Endpoint?
+    var http3 = LegHTTP3()
     let entropy: any Entropy
 
     var phase = RelayLegStatus.Phase.connecting
@@ -53,7 +57,7 @@ package actor RelayLeg {
     private(set) var showsAccount: Bool
     let output: LegOutput
     var peers = LegPeers()
-    var receiver: LegReceiver? { didSet { output.onRoom = receiver?.room } }
+    var receiver: LegReceiver? { didSet { (output.onRoom, http3.serving?.onRoom) = (receiver?.room, receiver?.room) } }
     /// Of the connection that is up.
     var framing: LegFraming?
     var pings: PingClock?
@@ -70,7 +74,12 @@ package actor RelayLeg {
     private var runner: Task<Void, Never>?
     var waiters = LegWaiters()
 
-    package init(_ settings: Settings, connector: any RelayConnector, loop: any Loop, entropy: any Entropy) {
+    /// - Parameter endpoint: of the same loop; by its socket the relay is reached over HTTP/3.
+    package init(
+        _ settings: Settings, connector: any RelayConnector, endpoint: Endpoint? = nil, loop: any Loop,
+        entropy: any Entropy
+    ) {
+        self.endpoint = endpoint
         self.settings = settings
         showsAccount = settings.showsAccount && settings.account != nil
         self.connector = connector
@@ -96,6 +105,9 @@ package actor RelayLeg {
         // Nothing takes it back any more.
         set(problem: problem)
         runner?.cancel()
+        giveUpHTTP3()
+        http3.serving?.close()
+        http3.serving = nil
         receiver = nil
         output.removeAll()
         waiters.resumeAll()
@@ -123,7 +135,7 @@ package actor RelayLeg {
         let lived = firstPong.map { $0.duration(to: loop.now) }
         let delay = delay(after: end, lived: lived)
         lastEnd = end
-        warn(end, again: delay, wasUp: framing != nil)
+        warn(end, again: delay, wasUp: pings != nil)
         (firstPong, pings, isSuperseded) = (nil, nil, false)
         endDoubt()
         set(problem: end.words)
@@ -240,11 +252,14 @@ package actor RelayLeg {
     /// connection nothing waits, and everything is dropped.
     func hasRoom(for peer: UInt64) -> Bool {
         guard case .connected = phase else { return true }
+        if let http3 = http3.serving { return http3.hasRoom(for: peer) }
         return output.hasRoom(for: peer)
     }
 
     func enqueue(_ packets: LegPackets, to peer: UInt64) {
-        guard case .connected = phase, let framing, let node = peers.node(peer, now: loop.now) else { return }
+        guard case .connected = phase, let node = peers.node(peer, now: loop.now) else { return }
+        if let http3 = http3.serving { return http3.send(packets, to: node, numbered: peer) }
+        guard let framing else { return }
         let wasEmpty = output.isEmpty
         let size = max(1, packets.segmentSize)
         let batch = size * Self.maxBatchPackets

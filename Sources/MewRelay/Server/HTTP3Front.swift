@@ -51,7 +51,9 @@ final class HTTP3Front: DirectAcceptor, @unchecked Sendable {
     }
 
     func accept(_ connection: DirectConnection) {
-        guard let peer = connection.remote else { return connection.close(code: Self.noError, reason: "") }
+        guard let peer = connection.remote, !hub.isStopping else {
+            return connection.close(code: Self.noError, reason: "the relay ends")
+        }
         let source = SourceBudget.Source(peer)
         if let refusal = hub.enter(source) {
             hub.metrics.refused += 1

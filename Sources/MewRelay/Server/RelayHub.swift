@@ -35,6 +35,8 @@ final class RelayHub {
     private var probes: [any DatagramSocket] = []
     private var toFlush: [RelayConnection] = []
     var emptied: CheckedContinuation<Void, Never>?
+    /// Nobody is let in any more.
+    private(set) var isStopping = false
 
     /// Where connections read to; what must stay is copied.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: RelayHub.scratchBytes, alignment: 64)
@@ -272,6 +274,7 @@ final class RelayHub {
     // MARK: - Ending
 
     func stopListening() {
+        isStopping = true
         for listener in listeners { listener.close() }
         for probe in probes { probe.close() }
         (listeners, probes) = ([], [])

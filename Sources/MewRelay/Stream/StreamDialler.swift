@@ -31,13 +31,16 @@ package struct StreamDialler: Sendable {
         return try dialled.result(late: .timedOut).get()
     }
 
-    private func dial(_ host: String, _ port: UInt16, _ tls: TLSTrust?) async throws(StreamFailure) -> any TCPStream {
-        let addresses: [SocketAddress]
+    func addresses(of host: String, port: UInt16) async throws(StreamFailure) -> [SocketAddress] {
         do throws(HostLookup.Failure) {
-            addresses = try await names.addresses(of: host, port: port)
+            return try await names.addresses(of: host, port: port)
         } catch {
             throw .lookup(error)
         }
+    }
+
+    private func dial(_ host: String, _ port: UInt16, _ tls: TLSTrust?) async throws(StreamFailure) -> any TCPStream {
+        let addresses = try await addresses(of: host, port: port)
         let socket = try await race(addresses)
         guard let tls else { return PlainStream(socket) }
         return try await TLSStream.connect(over: socket, trust: tls, host: host, on: loop)

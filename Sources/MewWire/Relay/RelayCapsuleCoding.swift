@@ -16,9 +16,9 @@ extension RelayCapsule {
         case .gone(let node): return Self.capsule(Self.base + 6, node.bytes)
         case .health(let health): return Self.capsule(Self.base + 7, [health.code])
         case .warning(let cutInMs, let returnInMs, let reason):
-            return Self.capsule(Self.base + 8, Self.integers([cutInMs, returnInMs]) + Self.clipped(reason))
+            return Self.capsule(Self.base + 8, Self.integers([cutInMs, returnInMs]) + Array(Self.clipped(reason).utf8))
         case .close(let code, let reason):
-            return Self.capsule(Self.base + 9, Self.integers([code]) + Self.clipped(reason))
+            return Self.capsule(Self.base + 9, Self.integers([code]) + Array(Self.clipped(reason).utf8))
         }
     }
 
@@ -35,10 +35,10 @@ extension RelayCapsule {
     }
 
     /// Whole characters only.
-    private static func clipped(_ reason: String) -> [UInt8] {
+    fileprivate static func clipped(_ reason: String) -> String {
         var text = reason
         while text.utf8.count > maxReasonBytes { text.removeLast() }
-        return Array(text.utf8)
+        return text
     }
 
     /// Nil for a type that is not known here: it is passed over.
@@ -135,6 +135,6 @@ private struct CapsuleFields {
     /// All that is left, as far as a sentence goes.
     mutating func text() -> String {
         defer { rest = [] }
-        return String(decoding: rest.prefix(RelayCapsule.maxReasonBytes), as: UTF8.self)
+        return RelayCapsule.clipped(String(decoding: rest, as: UTF8.self))
     }
 }
