@@ -194,7 +194,9 @@ package final class HTTP3Core {
         while true {
             var (stream, isLast) = (Int64(-1), Int32(0))
             var pieces = InlinePieces()
-            let count = pieces.withPieces { nghttp3_conn_writev_stream(connection, &stream, &isLast, $0, InlinePieces.count) }
+            let count = pieces.withPieces {
+                nghttp3_conn_writev_stream(connection, &stream, &isLast, $0, InlinePieces.count)
+            }
             if count < 0 { try check(Int32(truncatingIfNeeded: count)) }
             guard stream >= 0 else { return }
             try pass(pieces, count, of: stream, isLast: isLast != 0, take)

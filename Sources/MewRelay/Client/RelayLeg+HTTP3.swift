@@ -2,6 +2,7 @@ internal import MewBase
 internal import MewIdentity
 internal import MewLoop
 internal import MewQUIC
+internal import MewQUICCore
 internal import MewWire
 
 // HTTP/3 beside WebSocket: whichever the relay answers first carries the leg, and HTTP/3 takes over as soon as it can.

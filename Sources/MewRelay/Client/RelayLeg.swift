@@ -57,7 +57,12 @@ package actor RelayLeg {
     private(set) var showsAccount: Bool
     let output: LegOutput
     var peers = LegPeers()
-    var receiver: LegReceiver? { didSet { (output.onRoom, http3.serving?.onRoom) = (receiver?.room, receiver?.room) } }
+    var receiver: LegReceiver? {
+        didSet {
+            output.onRoom = receiver?.room
+            http3.serving?.onRoom = receiver?.room
+        }
+    }
     /// Of the connection that is up.
     var framing: LegFraming?
     var pings: PingClock?

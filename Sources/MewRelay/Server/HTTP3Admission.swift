@@ -47,7 +47,8 @@ enum HTTP3Admission {
         guard head.path.map({ $0.prefix { $0 != "?" } }) == "/relay" else {
             return .refused(HTTPResponse(404), reason: "Not Found")
         }
-        guard let keyingMaterial, let name = head[RelayTLSProof.nameFieldName].flatMap({ RelayTLSProof(fieldValue: $0) }),
+        guard let keyingMaterial,
+            let name = head[RelayTLSProof.nameFieldName].flatMap({ RelayTLSProof(fieldValue: $0) }),
             name.isValid(for: .name, keyingMaterial: keyingMaterial)
         else { return .refused(HTTPResponse(401), reason: "no proof of the key that it wants to be called by") }
         var account: NodeID?

@@ -2,6 +2,7 @@ import MewBase
 import MewDaemon
 import MewIdentity
 import MewLoop
+import MewQUIC
 import MewRelay
 import MewWire
 
@@ -128,6 +129,7 @@ struct RelayRun: Sendable {
         var http: [SocketAddress] = []
         var plain: [SocketAddress] = []
         var udp: [SocketAddress] = []
+        var http3: [SocketAddress] = []
     }
 
     private func listen(_ server: RelayServer) async throws(CommandFailure) -> Listening {
@@ -144,6 +146,7 @@ struct RelayRun: Sendable {
             if let bound { listening.plain.append(bound) }
         }
         listening.udp = await answerProbes(server)
+        if options.udp != nil { listening.http3 = await listenHTTP3(server, at: listening.http) }
         return listening
     }
 
@@ -160,6 +163,23 @@ struct RelayRun: Sendable {
         } catch {
             if isOptional, error == .familyNotSupported || error == .addressNotAvailable(address) { return nil }
             throw CommandFailure(socket: error, "TCP \(address)", address, option)
+        }
+    }
+
+    /// On the ports of TCP. A relay without it works over WebSocket.
+    private func listenHTTP3(_ server: RelayServer, at addresses: [SocketAddress]) async -> [SocketAddress] {
+        do throws(BindFailure) {
+            return try await server.listenHTTP3(addresses)
+        } catch {
+            let reason =
+                switch error {
+                case .socket(let error):
+                    CommandFailure(socket: error, "UDP \(addresses[0])", addresses[0], "--http").message
+                case .identity(let reason): reason
+                }
+            context.output.warning(
+                "\(reason). The relay works without it, over TCP alone; --no-udp says that this is meant.")
+            return []
         }
     }
 
@@ -235,12 +255,14 @@ struct RelayRun: Sendable {
             output.note("Also without TLS: \(url)")
         }
         for url in pinned { output.note("With its key pinned: \(url)") }
+        for address in listening.http3 { output.note("HTTP/3 on UDP \(address).") }
         for address in listening.udp {
             output.note("Tells iroh endpoints on UDP \(address) that there is no address discovery here.")
         }
         output.json([
             "event": "ready", "node_id": .string(node.z32), "http": Self.text(listening.http.first),
-            "udp": Self.text(listening.udp.first), "tls": .bool(options.tls != nil),
+            "udp": Self.text(listening.udp.first), "http3": Self.text(listening.http3.first),
+            "tls": .bool(options.tls != nil),
             "listens": .array((listening.http + listening.plain).map { .string($0.description) }),
             "urls": .array(places.map(JSON.string)), "pinned_urls": .array(pinned.map(JSON.string)),
         ])
