@@ -101,7 +101,8 @@ let testSupport: [Target] = [
     module(
         "MewSimQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUIC", "MewSim"], path: "Tests/MewSimQUIC"),
     module(
-        "MewSimNode", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim"],
+        "MewSimNode",
+        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewRelay", "MewNode", "MewSim"],
         path: "Tests/MewSimNode"),
     module(
         "MewTestSupport",
@@ -131,7 +132,9 @@ let testTargets: [Target] = [
         ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewSim", "MewSimQUIC"]),
     tests(
         "MewWorldTests",
-        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewSimNode"]),
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUIC", "MewRelay", "MewNode", "MewSim", "MewSimNode",
+        ]),
     tests("MewSessionWorldTests", ["MewBase", "MewWire", "MewSim", "MewSimSession"]),
     tests("MewHTTP3Tests", ["MewBase", "MewHTTP3", "MewSim"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewSim"]),

@@ -18,8 +18,8 @@ package protocol DirectHandler: AnyObject {
     func readable(_ stream: Int64)
     /// A stream that took less than it was given takes more.
     func writable(_ stream: Int64)
-    /// A datagram, within the reading of a packet: the handler may queue, on this connection and others, and nothing else. The
-    /// bytes are valid within the call.
+    /// A datagram, within the reading of a packet: on this connection the handler may queue, and nothing else. The bytes are valid
+    /// within the call.
     func received(datagram: UnsafeRawBufferPointer)
     /// The end; nothing comes after it.
     func ended(_ closure: QUICClosure)

@@ -1,6 +1,7 @@
 internal import MewBase
 internal import MewLoop
 package import MewRelay
+internal import MewQUICCore
 package import MewSim
 package import MewWire
 
@@ -8,11 +9,20 @@ package import MewWire
 package struct SimRelayConnector: RelayConnector {
     private let machine: SimMachine
     private let cutsStreams: Bool
+    private let triesHTTP3: Bool
 
-    /// - Parameter cutsStreams: see `SimTCPStream`.
-    package init(_ node: SimNode, cutsStreams: Bool = false) {
+    /// - Parameters:
+    ///   - cutsStreams: see `SimTCPStream`.
+    ///   - triesHTTP3: on UDP at the number of the TCP port.
+    package init(_ node: SimNode, cutsStreams: Bool = false, triesHTTP3: Bool = false) {
         machine = SimMachine(node: node)
         self.cutsStreams = cutsStreams
+        self.triesHTTP3 = triesHTTP3
+    }
+
+    package func http3Target(of url: RelayURL) async throws(StreamFailure) -> HTTP3Target? {
+        guard triesHTTP3, let address = SocketAddress("\(url.host):\(url.port)") else { return nil }
+        return HTTP3Target(addresses: [address], demand: .nothing)
     }
 
     /// - Parameter url: with a numeric host, and plain: what TLS does is the same in every network.

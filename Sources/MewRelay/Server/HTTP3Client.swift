@@ -261,13 +261,15 @@ final class HTTP3Client: RelayClient, DirectHandler {
 
     func evict() { end(.replaced, "this node has newer connections", .evicted) }
 
-    /// Says why, and ends the stream; the client closes the connection, or it ends with its idle time.
+    /// Says why, and ends the stream; the client closes the connection, or is cut off a little later.
     func end(_ code: RelayCloseCode, _ reason: String, _ cause: RelayHub.Cause) {
         guard let member else { return drop() }
         stage = .closing
+        _ = member.link.queue.removeAll()
         member.link.say(.close(code: code.rawValue, reason: reason))
         pump.perform { () throws(HTTP3Failure) in try pump.core.finish(member.link.stream) }
         pump.flush()
+        _ = hub.loop.schedule(at: hub.now.advanced(by: RelayConnection.lingering)) { [weak self] in self?.drop() }
         hub.leave(self, as: member.node, cause)
     }
 

@@ -1,0 +1,133 @@
+import MewBase
+import MewIdentity
+import MewLoop
+import MewQUIC
+import MewRelay
+import MewSim
+import MewSimNode
+import MewWire
+import Testing
+
+/// One relay with both fronts, and a leg of a machine behind a box that may pass no UDP:
+///
+///     client ── box ── (Internet) ── relay
+@Suite("A leg whose network passes UDP now and then")
+struct RelayHTTP3Tests {
+    /// `@unchecked Sendable`: a simulated world runs on one thread.
+    private struct Stage: @unchecked Sendable {
+        let world: SimWorld
+        let box: SimRouter
+        let client: SimNode
+        let relay: SimNode
+        let server: RelayServer
+        let leg: RelayLeg
+
+        static let address = SocketAddress(ipv4: 0x0a02_0001, port: 3_340)
+
+        init(_ world: SimWorld, passesUDP: Bool) throws {
+            self.world = world
+            let box = world.addRouter("box") { $0.passesUDP = passesUDP }
+            let client = world.addNode("client", behind: box)
+            let relay = world.addNode("relay", hosts: [Self.address])
+            let server = relay.loop.enter {
+                RelayServer(RelaySettings(programVersion: "test"), on: relay.loop, entropy: relay.entropy)
+            }
+            (self.box, self.client, self.relay, self.server) = (box, client, relay, server)
+            let machines = Machines(client: client, relay: relay)
+            try world.run(on: relay) {
+                try await server.listen(Self.address, network: machines.relay.streams)
+                try await server.listenHTTP3([Self.address], network: machines.relay.network)
+            }
+            leg = try world.run(on: client) {
+                let secret = SecretKey.generate(entropy: machines.client.entropy)
+                let endpoint = try await Endpoint.bind(
+                    EndpointConfiguration(secret: secret, addresses: [.anyIPv4]), network: machines.client.network,
+                    loop: machines.client.loop, entropy: machines.client.entropy)
+                let leg = RelayLeg(
+                    .init(url: try RelayURL("http://\(Self.address)/"), secret: secret),
+                    connector: SimRelayConnector(machines.client, triesHTTP3: true), endpoint: endpoint,
+                    loop: machines.client.loop, entropy: machines.client.entropy)
+                await leg.start()
+                return leg
+            }
+        }
+
+        private struct Machines: @unchecked Sendable {
+            let client: SimNode
+            let relay: SimNode
+        }
+
+        func connectsWithin(_ limit: Duration) throws {
+            #expect(try world.run(on: client, limit: limit) { [leg] in await leg.connected() })
+        }
+
+        var status: RelayLegStatus {
+            get throws { try world.run(on: client) { [leg] in await leg.status } }
+        }
+
+        /// Connections at the relay, and those of them over HTTP/3.
+        var fronts: [Int] {
+            get throws {
+                let metrics = try world.run(on: relay) { [server] in await server.metrics }
+                return [metrics.connections, metrics.http3Connections]
+            }
+        }
+
+        func end() throws {
+            try world.run(on: client) { [leg] in await leg.close() }
+        }
+    }
+
+    @Test("HTTP/3 carries it where UDP passes, within three round trips")
+    func open() throws {
+        for seed in UInt64(1)...10 {
+            try withSimWorld(seed: seed) { world in
+                let stage = try Stage(world, passesUDP: true)
+                try stage.connectsWithin(.seconds(1))
+                #expect(try stage.fronts == [1, 1])
+                try world.run(for: .seconds(120))
+                #expect(try stage.fronts == [1, 1] && stage.status.isConnected)
+                try stage.end()
+            }
+        }
+    }
+
+    @Test("WebSocket carries it where UDP does not pass; HTTP/3 takes over when it does, and the leg does not notice")
+    func comesBack() throws {
+        for seed in UInt64(1)...10 {
+            try withSimWorld(seed: seed) { world in
+                let stage = try Stage(world, passesUDP: false)
+                try stage.connectsWithin(.seconds(2))
+                #expect(try stage.fronts == [1, 0])
+                let phase = try stage.status.phase
+                try world.run(for: .seconds(60))
+                #expect(try stage.fronts == [1, 0] && stage.status.phase == phase)
+                stage.box.behaviour.passesUDP = true
+                try world.run(for: .seconds(300))
+                #expect(try stage.fronts == [1, 1])
+                let status = try stage.status
+                #expect(status.phase == phase && !status.isSuperseded && status.problem == nil)
+                try stage.end()
+            }
+        }
+    }
+
+    @Test("when UDP stops passing, WebSocket carries it again within half a minute")
+    func fallsBack() throws {
+        for seed in UInt64(1)...10 {
+            try withSimWorld(seed: seed) { world in
+                let stage = try Stage(world, passesUDP: true)
+                try stage.connectsWithin(.seconds(1))
+                stage.box.behaviour.passesUDP = false
+                try world.run(for: .seconds(30))
+                try stage.connectsWithin(.seconds(2))
+                // The relay has not given the other one up yet, or it has.
+                let fronts = try stage.fronts
+                #expect(fronts[0] - fronts[1] == 1)
+                try world.run(for: .seconds(60))
+                #expect(try stage.fronts == [1, 0])
+                try stage.end()
+            }
+        }
+    }
+}
