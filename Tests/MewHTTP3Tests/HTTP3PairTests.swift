@@ -171,6 +171,8 @@ struct HTTP3PairTests {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<2_000 {
             let core = try HTTP3Core(Bool.random(using: &random) ? .client : .server)
+            let ours: [Int64] = core.role == .client ? [2, 6, 10] : [3, 7, 11]
+            try core.bind(control: ours[0], encoder: ours[1], decoder: ours[2])
             for _ in 0..<20 {
                 let stream = Int64(Int.random(in: 0..<16, using: &random))
                 let isOurs = (stream & 1 == 0) == (core.role == .client)

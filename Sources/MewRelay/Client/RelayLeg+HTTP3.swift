@@ -150,7 +150,7 @@ extension RelayLeg {
         guard let target else { return .success(false) }
         var outcome = await ask(endpoint, target, account: showsAccount ? settings.account : nil)
         // The proof is good for this connection alone: nobody can pass it on, so any relay may have it.
-        if case .failure(.refused(_, wantsAccount: true)) = outcome, let account = settings.account, !showsAccount {
+        if case .failure(.refused(status: _, wantsAccount: true)) = outcome, let account = settings.account, !showsAccount {
             outcome = await ask(endpoint, target, account: account)
         }
         switch outcome {
@@ -209,7 +209,8 @@ extension RelayLeg {
         framing = nil
         output.removeAll()
         leg.onPacket = { packet, node in
-            self.assumeIsolated { $0.deliver(LegPackets(bytes: packet, segmentSize: packet.count), of: node) }
+            let packets = LegPackets(bytes: packet, segmentSize: packet.count)
+            self.assumeIsolated { $0.deliver(packets, of: node) }
         }
         leg.onRoom = receiver?.room
         begin()

@@ -9,7 +9,8 @@ internal import MewQUICCore
 ///
 /// `@unchecked Sendable`: made and called on the hub's loop only, which is the endpoint's.
 final class HTTP3Front: DirectAcceptor, @unchecked Sendable {
-    private unowned let hub: RelayHub
+    /// Until the endpoint is closed.
+    private let hub: RelayHub
 
     static let noError = HTTP3Failure.noError
     static let applicationProtocol = "h3"
