@@ -46,7 +46,7 @@ extension Endpoint {
         }
     }
 
-    /// Connects to a server that does not ask who we are, and lends the connection to `handler` from its first turn on.
+    /// Connects to a server that does not ask who we are; what is done with the connection is done in turns of the loop.
     ///
     /// - Parameter transport: of this connection alone.
     package func connect(
@@ -101,7 +101,7 @@ extension Endpoint {
 }
 
 /// Whom a dial is for.
-enum DialTarget {
+enum DialledPeer {
     case node(NodeID)
     /// Somebody who does not ask who we are.
     case server(ServerDemand, TransportConfiguration)
@@ -110,7 +110,7 @@ enum DialTarget {
 extension EndpointDriver {
     /// Makes a connection that sends its first flight all ways that have a chance.
     func startDial(
-        _ target: DialTarget, _ race: Race, protocols: [String]
+        _ target: DialledPeer, _ race: Race, protocols: [String]
     ) throws(DialFailure) -> (number: UInt64, connection: ConnectionDriver) {
         let candidates = race.live.compactMap { outlets.outlet(to: $0) }
         let core: ConnectionCore
@@ -128,7 +128,7 @@ extension EndpointDriver {
         return (lastDial, connection)
     }
 
-    private func dialled(_ target: DialTarget, _ protocols: [String]) throws -> ConnectionCore {
+    private func dialled(_ target: DialledPeer, _ protocols: [String]) throws -> ConnectionCore {
         switch target {
         case .node(let node):
             try ConnectionCore.dial(

@@ -150,7 +150,9 @@ extension RelayLeg {
         guard let target else { return .success(false) }
         var outcome = await ask(endpoint, target, account: showsAccount ? settings.account : nil)
         // The proof is good for this connection alone: nobody can pass it on, so any relay may have it.
-        if case .failure(.refused(status: _, wantsAccount: true)) = outcome, let account = settings.account, !showsAccount {
+        if case .failure(.refused(status: _, wantsAccount: true)) = outcome, let account = settings.account,
+            !showsAccount
+        {
             outcome = await ask(endpoint, target, account: account)
         }
         switch outcome {
