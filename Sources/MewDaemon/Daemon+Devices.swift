@@ -80,6 +80,10 @@ extension Daemon {
         }
     }
 
+    private func revokedNodes(_ nodes: NodeID?...) -> [NodeID] {
+        nodes.compactMap { $0 }.filter { devices[$0]?.revokedAtMs != nil }
+    }
+
     /// False, with a diagnostic, when it was not written down.
     func pair(_ device: Device) async -> Bool {
         await deviceChanges.pass {
@@ -87,6 +91,9 @@ extension Daemon {
                 note(.error, "device_list_full", "no device can be paired: \(DeviceList.capacity) are already")
                 return false
             }
+            // Before its row says otherwise: whatever kept its work from being dropped then, a crash perhaps, nothing of it is
+            // done for the new pairing. The row that gives way says for the last time that its device was revoked.
+            for node in revokedNodes(device.node, former?.node) { await sessions.revoke(node) }
             do throws(DeviceStoreError) {
                 try await surroundings.devices.save(device, dropping: former)
             } catch {

@@ -28,7 +28,7 @@ extension Daemon {
             runningSessions: tally.running, sessionsNeedingYou: tally.needingYou,
             pairedDevices: devices.devices.count { $0.revokedAtMs == nil },
             windowSecondsLeft: windowRemaining?.components.seconds, isSaving: saving.isSaving,
-            notSavingReason: saving.reason, losses: damage.losses, sessionsGone: damage.sessionsGone)
+            notSavingReason: saving.reason, damage: damage)
     }
 
     private func link(of connection: PeerConnection) async -> ControlLink {

@@ -61,7 +61,6 @@ package struct PathSelector: Sendable {
     private struct Probe {
         let number: ProbeNumber
         let addresses: [SocketAddress]
-        let began: Instant
     }
 
     /// What was done about one silence, so that it is done once.
@@ -288,11 +287,11 @@ package struct PathSelector: Sendable {
         return steps
     }
 
-    /// A try that a move ends soon may have sent packets just now: the next one keeps its distance from them.
+    /// A try that a move ends may have sent packets just now, also one that began long ago: an address that answers late is probed
+    /// in full size then. The next try keeps its distance from them.
     private mutating func breakOff(_ now: Instant) {
         guard let probe else { return }
-        let last = min(now, probe.began.advanced(by: CandidateList.spacing))
-        candidates.tried(probe.addresses, now: last)
+        candidates.tried(probe.addresses, now: now)
         self.probe = nil
     }
 
@@ -337,7 +336,7 @@ package struct PathSelector: Sendable {
         }
         lastProbe += 1
         let number = ProbeNumber(number: lastProbe)
-        probe = Probe(number: number, addresses: due, began: now)
+        probe = Probe(number: number, addresses: due)
         candidates.tried(due, now: now)
         return [.probe(number, due)]
     }

@@ -14,6 +14,9 @@ package protocol DatagramCarrier: AnyObject {
     /// Called when there may be room again after `hasRoom` said that there was none.
     var onRoom: (() -> Void)? { get set }
 
+    /// Called with the number of a peer that the carrier says is not there just now. A hint, and repeated while we send to it.
+    var onAbsent: ((UInt64) -> Void)? { get set }
+
     /// False while a burst of packets to `peer` would be dropped: who sends data waits for `onRoom`, and finds out itself
     /// when it does not come.
     func hasRoom(for peer: UInt64) -> Bool

@@ -141,11 +141,20 @@ extension EndpointDriver {
         }
     }
 
-    /// An ICMP error for an address. A hint: it ends a dial only when it was the last address with a chance.
-    func unreachable(_ address: SocketAddress) {
+    /// An ICMP error for an address. A hint: it ends a dial only when it was the last way with a chance.
+    func unreachable(_ route: Route) {
+        strike(route) { race in race.failed(route, "connection refused") }
+    }
+
+    /// A carrier says that the peer is not there: as good as an ICMP error, once that has lasted.
+    func absent(_ route: Route) {
+        strike(route) { race in race.absent(route, now: loop.now) }
+    }
+
+    private func strike(_ route: Route, _ change: (inout Race) -> Void) {
         for number in dials.keys.sorted() {
-            guard var dial = dials[number], dial.race.live.contains(.direct(address)) else { continue }
-            dial.race.failed(.direct(address), "connection refused")
+            guard var dial = dials[number], dial.race.live.contains(route) else { continue }
+            change(&dial.race)
             dials[number] = dial
             if dial.race.live.isEmpty { dial.connection.abandon() }
         }

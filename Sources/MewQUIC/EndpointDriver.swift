@@ -86,7 +86,7 @@ final class EndpointDriver {
         outlets.add(socket)
         // Strong on purpose: `closeSockets` takes the callbacks out and with them the cycle.
         socket.onReceive = { [self] in received($0, on: index) }
-        socket.onUnreachable = { [self] in unreachable($0) }
+        socket.onUnreachable = { [self] in unreachable(.direct($0)) }
     }
 
     func attach(_ carrier: any DatagramCarrier) -> CarrierID {
@@ -96,6 +96,7 @@ final class EndpointDriver {
         }
         carrier.onReturn = { [self] in carrierReturned(id) }
         carrier.onRoom = { [self] in carrierHasRoom() }
+        carrier.onAbsent = { [self] in absent(.carried(id, peer: $0)) }
         return id
     }
 

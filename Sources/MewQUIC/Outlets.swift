@@ -38,6 +38,7 @@ final class Outlets {
         carriers[id]?.onReceive = nil
         carriers[id]?.onReturn = nil
         carriers[id]?.onRoom = nil
+        carriers[id]?.onAbsent = nil
         carriers[id] = nil
     }
 
@@ -122,7 +123,6 @@ final class Outlets {
         guard !isClosed else { return }
         isClosed = true
         for socket in sockets { socket.close() }
-        for carrier in carriers.values { (carrier.onReceive, carrier.onReturn, carrier.onRoom) = (nil, nil, nil) }
-        carriers.removeAll()
+        for id in Array(carriers.keys) { remove(id) }
     }
 }

@@ -61,6 +61,7 @@ extension ConnectionCore {
         if count > 0 {
             stream.send.append(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
             streams.unsentBytes += count
+            streams.retainedBytes += count
             streams.enqueue(stream)
         }
         if stream.hasWaitingWriter, role == .server { streams.crowd(stream) }
@@ -75,14 +76,23 @@ extension ConnectionCore {
             min(
                 configuration.unsentBytesPerStream - unsent,
                 configuration.retainedBytesPerStream - stream.send.retainedBytes,
-                max(configuration.unsentBytesAssured - unsent, roomForAllStreams)))
+                max(configuration.unsentBytesAssured - unsent, unsentRoomForAll),
+                max(configuration.unsentBytesAssured - stream.send.retainedBytes, retainedRoomForAll)))
     }
 
-    /// How much is left for all streams together; whoever dials has few connections, and no such bound.
-    private var roomForAllStreams: Int {
+    /// How much all streams together may still hold unsent; whoever dials has few connections, and no such bound.
+    private var unsentRoomForAll: Int {
         switch role {
         case .client: .max
         case .server: configuration.unsentBytesPerAcceptedConnection - streams.unsentBytes
+        }
+    }
+
+    /// The same until it is acknowledged.
+    private var retainedRoomForAll: Int {
+        switch role {
+        case .client: .max
+        case .server: configuration.retainedBytesPerAcceptedConnection - streams.retainedBytes
         }
     }
 
@@ -180,8 +190,11 @@ extension ConnectionCore {
     func acknowledged(_ stream: StreamCore, through offset: UInt64) {
         let before = stream.send.acknowledged
         stream.send.acknowledge(through: offset)
-        flight.settledStreamBytes(Int(stream.send.acknowledged - before), now: now)
+        let count = Int(stream.send.acknowledged - before)
+        streams.retainedBytes -= count
+        flight.settledStreamBytes(count, now: now)
         if stream.hasWaitingWriter { wakeWriterIfRoom(stream) }
+        wakeCrowdedWriters()
     }
 
     func windowGrew(_ stream: StreamCore?) {
@@ -195,6 +208,7 @@ extension ConnectionCore {
         stream.isClosed = true
         flight.settledStreamBytes(Int(stream.send.sent - stream.send.acknowledged), now: now)
         streams.unsentBytes -= stream.send.unsentBytes
+        streams.retainedBytes -= stream.send.retainedBytes
         stream.send.discard()
         streams.remove(stream)
         wakeCrowdedWriters()
@@ -229,13 +243,17 @@ extension ConnectionCore {
     func wakeWriterIfRoom(_ stream: StreamCore) {
         guard stream.hasWaitingWriter else { return }
         let room = room(in: stream)
-        let isAssured = room > 0 && stream.send.unsentBytes * 2 <= configuration.unsentBytesAssured
+        let isAssured =
+            room * 2 >= configuration.unsentBytesAssured
+            && stream.send.unsentBytes * 2 <= configuration.unsentBytesAssured
         if isAssured || room * 2 >= configuration.unsentBytesPerStream { wakeWriter(stream) }
     }
 
     /// Others have sent or are gone: those that wait for the total are looked at, in the order in which they came.
     func wakeCrowdedWriters() {
-        guard streams.isCrowded, roomForAllStreams >= configuration.unsentBytesPerStream / 2 else { return }
+        guard streams.isCrowded,
+            min(unsentRoomForAll, retainedRoomForAll) >= configuration.unsentBytesPerStream / 2
+        else { return }
         for stream in streams.takeCrowded() {
             wakeWriterIfRoom(stream)
             if stream.hasWaitingWriter { streams.crowd(stream) }

@@ -65,6 +65,8 @@ extension ConnectionCore {
                 transmitter.held = held
             }
         }
+        // A listener's check of a new path ends here when its time is over: the library is back on the path before.
+        if mayHaveMoved { notePath() }
         guard let batch = builder.batch else {
             if let pendingClose { return writeClose(pendingClose, into: target, now: now) }
             // Once a burst: this is where the library plans the next one.

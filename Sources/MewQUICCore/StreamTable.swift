@@ -13,6 +13,8 @@ final class StreamTable {
 
     /// Bytes of all streams that were never sent.
     var unsentBytes = 0
+    /// The same until they are acknowledged.
+    var retainedBytes = 0
     /// Streams whose writers may wait because others have used up what all may hold together; a stream stands here once.
     private var crowded: [StreamCore] = []
 

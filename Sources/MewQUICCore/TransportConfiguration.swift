@@ -32,8 +32,8 @@ package struct TransportConfiguration: Sendable {
     package var maxConnectionWindow: UInt64 = 16 << 20
 
     /// The same of a connection that was accepted: a listener has many, and promises 32 MB for each in all. With the allowance
-    /// of a daemon's connection (12 MiB) and what is unsent of 64 channels (3.75 MiB, below) this is 23.75 MiB, and the rest is
-    /// for what is sent and not acknowledged and for the ends of slabs.
+    /// of a daemon's connection (12 MiB) and what 64 channels hold until it is acknowledged (10 MiB at most, below) this is 30 MiB,
+    /// or 31.5 MB.
     package var maxAcceptedWindow: UInt64 = 8 << 20
 
     /// What a peer that is not yet authorized may send in all (DESIGN §5).
@@ -62,6 +62,12 @@ package struct TransportConfiguration: Sendable {
     /// Bytes one stream holds until they are acknowledged, sent or not. The peer's window and the congestion window bound
     /// it first; this is for a peer that advertises an absurd window.
     package var retainedBytesPerStream = 16 << 20
+
+    /// The same of all streams of a connection that was accepted. Neither window is a bound there: the peer names the one, and
+    /// a peer that acknowledges all but the first packet of each stream opens the other while nothing may be forgotten. With
+    /// 2 MiB of it unsent, 6 MiB under way carry 160 Mbit/s over 300 ms. A writer beyond it waits for acknowledgements, but for
+    /// `unsentBytesAssured` of its stream: 64 channels hold 10 MiB in all, a hundred streams 11.1 MiB.
+    package var retainedBytesPerAcceptedConnection = 8 << 20
 
     /// Datagrams waiting in each direction; the oldest is dropped beyond it. They are for data that is worthless when late.
     package var queuedDatagrams = 64

@@ -1,10 +1,9 @@
 internal import CSQLite
-internal import Glibc
 import MewBase
 import MewSession
 import MewWire
 
-/// Opens a database file: permissions, settings of the connection, format, check and repair.
+/// Opens a database file: settings of the connection, format, check and repair.
 struct Opening {
     let path: String
     let vfs: String?
@@ -24,7 +23,7 @@ struct Opening {
     }
 
     func open() throws(StoreError) -> Opened {
-        if vfs == nil { try createPrivately() }
+        if vfs == nil { try DatabaseFile(path: path).createPrivately() }
         do throws(SQLiteError) {
             return try prepare()
         } catch  where error.isDamage && vfs == nil {
@@ -32,13 +31,6 @@ struct Opening {
         } catch {
             throw Self.storeError(error, path: path)
         }
-    }
-
-    /// SQLite would create the file readable for everybody; its WAL takes over the permissions of the file.
-    private func createPrivately() throws(StoreError) {
-        let file = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw .readOnly(path: path) }
-        Glibc.close(file)
     }
 
     private func prepare() throws(SQLiteError) -> Opened {
@@ -66,7 +58,7 @@ struct Opening {
         guard wasOpen != nil else {
             try database.transaction { () throws(SQLiteError) in
                 try Self.noteOpen(database)
-                for name in [SettingName.losses, .sessionsGone] {
+                for name in [SettingName.repairs, .losses, .sessionsGone] {
                     try database.run("DELETE FROM settings WHERE name=?", [.text(name.text)])
                 }
             }

@@ -11,20 +11,31 @@ struct Repair {
 
     struct Report {
         var keptRows = 0
+        /// Every session is there still, or named among the losses.
+        var knowsSessions = true
+        /// Every paired device is known still.
+        var knowsDevices = true
         var losses: [SessionLoss] = []
         /// Sessions that are gone with their names.
         var nameless = 0
-        /// The name the damaged file has now.
-        var setAside = ""
+        /// The name that the damaged file gets.
+        let setAside: String
+
+        var repair: StoreRepair {
+            StoreRepair(
+                setAside: setAside, keptRows: UInt64(keptRows), knowsSessions: knowsSessions,
+                knowsDevices: knowsDevices)
+        }
     }
 
     /// Losses that are kept for people to read; the log has all of them.
     private static let keptLosses = 1_000
+    /// Repairs without a clean end between them: a disk that is dying.
+    private static let keptRepairs = 10
 
-    /// Tables without a session, with the columns that order them.
+    /// Tables without a session besides the devices, with the columns that order them.
     private static let wholeTables = [
-        ("receipts", "device, operation"), ("operations", "device"), ("devices", "node"), ("groups", "id"),
-        ("settings", "name"),
+        ("receipts", "device, operation"), ("operations", "device"), ("groups", "id"), ("settings", "name"),
     ]
 
     /// Tables whose rows belong to one session each, with the column that orders them within it.
@@ -35,18 +46,19 @@ struct Repair {
     func run() throws(StoreError) -> Report {
         let fresh = path + ".repaired"
         remove(fresh)
-        var report: Report
+        let aside = freeName()
+        let report: Report
         do throws(SQLiteError) {
-            report = try copy(into: fresh)
+            report = try copy(into: fresh, settingAside: aside)
         } catch {
             remove(fresh)
             throw .damaged("repair failed: \(error.description)")
         }
-        report.setAside = try exchange(fresh)
+        try exchange(fresh, aside)
         return report
     }
 
-    private func copy(into fresh: String) throws(SQLiteError) -> Report {
+    private func copy(into fresh: String, settingAside aside: String) throws(SQLiteError) -> Report {
         let file = Glibc.open(fresh, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         if file >= 0 { Glibc.close(file) }
         let target = try Database(path: fresh)
@@ -57,27 +69,30 @@ struct Repair {
         // With a writable schema SQLite goes on without the tables whose definition is damaged, and in a file that was cut
         // off, instead of refusing all of it. Nothing is written to the source.
         try source.script("PRAGMA writable_schema=ON; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cell_size_check=ON")
-        var report = Report()
+        var report = Report(setAside: aside)
         try target.transaction { () throws(SQLiteError) in
-            report.keptRows = try copyTables(Salvage(from: source, into: target))
+            try copyTables(Salvage(from: source, into: target), &report)
             let count = LossCount(source: source, target: target)
             (report.losses, report.nameless) = (try count.losses(), try count.nameless())
             try noteUnclean(in: target)
+            try note(report.repair, in: target)
             try note(report.losses, in: target)
             try note(sessionsGone: report.nameless, in: target)
         }
         return report
     }
 
-    /// Returns how many rows were kept.
-    private func copyTables(_ salvage: Salvage) throws(SQLiteError) -> Int {
+    private func copyTables(_ salvage: Salvage, _ report: inout Report) throws(SQLiteError) {
         var salvage = salvage
-        if try !salvage.copy("sessions", keyed: "number") { try salvage.nameUnreadableSessions() }
+        if try !salvage.copy("sessions", keyed: "number") {
+            report.knowsSessions = try salvage.nameUnreadableSessions()
+        }
+        report.knowsDevices = try salvage.copy("devices", keyed: "node")
         for (table, key) in Self.wholeTables { try salvage.copy(table, keyed: key) }
         for number in (try salvage.target.rows("SELECT number FROM sessions") { $0.integer(0) }) {
             for (table, key) in Self.sessionTables { try salvage.copy(table, keyed: key, of: number) }
         }
-        return salvage.keptRows
+        report.keptRows = salvage.keptRows
     }
 
     /// What the next start must find: every session suspect, and no trace of a clean end, which would end what is told of losses.
@@ -86,6 +101,11 @@ struct Repair {
         // Numbers are used again.
         try target.run("UPDATE receipts SET session=NULL WHERE session NOT IN (SELECT number FROM sessions)")
         try Opening.noteOpen(target)
+    }
+
+    private func note(_ repair: StoreRepair, in target: Database) throws(SQLiteError) {
+        let all = [StoreRepair](stored: try setting(.repairs, in: target)) + [repair]
+        try set(.repairs, Array(all.suffix(Self.keptRepairs)).stored, in: target)
     }
 
     /// Beside what an earlier repair lost: it is told until a start after a clean end, which has not come.
@@ -112,8 +132,7 @@ struct Repair {
 
     // MARK: - Files
 
-    private func exchange(_ fresh: String) throws(StoreError) -> String {
-        let aside = freeName()
+    private func exchange(_ fresh: String, _ aside: String) throws(StoreError) {
         // A second name, where the file system has that: a crash before the exchange must not leave the path without a file,
         // which would be taken for a first start.
         guard link(path, aside) == 0 || rename(path, aside) == 0 else { throw .readOnly(path: path) }
@@ -121,7 +140,6 @@ struct Repair {
         guard rename(path + "-wal", aside + "-wal") == 0 || errno == ENOENT else { throw .readOnly(path: path) }
         remove(path + "-shm")
         guard rename(fresh, path) == 0 else { throw .readOnly(path: path) }
-        return aside
     }
 
     private func freeName() -> String {

@@ -54,6 +54,10 @@ extension SQLiteStore {
         try ask { reader throws(SQLiteError) in try reader.settings(under: prefix) }
     }
 
+    package func sessionsWithWork() throws(StoreError) -> [SessionID] {
+        try ask { reader throws(SQLiteError) in try reader.sessionsWithWork() }
+    }
+
     package func processes() throws(StoreError) -> [ProcessRow] {
         try ask { reader throws(SQLiteError) in try reader.processes() }
     }

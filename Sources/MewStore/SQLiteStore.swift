@@ -18,34 +18,18 @@ package actor SQLiteStore: SessionStore {
     let loop: any Loop
     let diagnostics: any DiagnosticSink
     private let path: String
-    private var connection: Connection?
+    private(set) var connection: Connection?
     /// The file and its log as they were opened; nil for a store without a file of the system's.
-    private var place: FilePlace?
+    private(set) var place: FilePlace?
 
     /// Commits for the end of this turn, in the order in which they came.
     private var waiting: [WaitingCommit] = []
-    private var health = Health.saving
+    var health = Health.saving
     /// A damaged page was seen, by a read perhaps: no clean end is noted, so that the next start checks and repairs the file.
-    private var owesCheck = false
-    private var observers: [UInt64: CheckedContinuation<Void, Never>] = [:]
-    private var observerNumber: UInt64 = 0
-
-    ///     saving ◀──the disk takes writes──▶ failing ──a damaged page──▶ damaged
-    ///        └──────────────a damaged page────────────────────────────────▲
-    private enum Health {
-        case saving
-        /// What commits are refused with until the disk takes writes again.
-        case failing(StoreError)
-        /// What commits are refused with until the next start.
-        case damaged(StoreError)
-
-        var refusal: StoreError? {
-            switch self {
-            case .saving: nil
-            case .failing(let refusal), .damaged(let refusal): refusal
-            }
-        }
-    }
+    var owesCheck = false
+    /// Who waits for another `health`.
+    var observers: [UInt64: CheckedContinuation<Void, Never>] = [:]
+    var observerNumber: UInt64 = 0
 
     struct Connection {
         let database: Database
@@ -71,9 +55,6 @@ package actor SQLiteStore: SessionStore {
         let writes: [StoreWrite]
         let done: CheckedContinuation<Result<Void, StoreError>, Never>
     }
-
-    /// How long a failing disk is left alone between two attempts. Short, because a person is waiting for it.
-    static let probeInterval = Duration.seconds(1)
 
     private init(path: String, loop: any Loop, diagnostics: any DiagnosticSink) {
         self.path = path
@@ -173,7 +154,7 @@ package actor SQLiteStore: SessionStore {
             let failure = settle(error, on: connection)
             switch failure {
             case .notSaved, .inDoubt: stopSaving(.failing(failure), because: error)
-            case .damaged, .newerSchema, .locked, .readOnly, .contradiction, .closed: break
+            case .damaged, .newerSchema, .locked, .readOnly, .unusable, .contradiction, .closed: break
             }
             return group.map { _ in .failure(failure) }
         }
@@ -211,7 +192,7 @@ package actor SQLiteStore: SessionStore {
         return results
     }
 
-    private static func refusal(after damage: SQLiteError) -> StoreError {
+    static func refusal(after damage: SQLiteError) -> StoreError {
         .notSaved(reason: "the database is damaged (\(damage.message)); the next start of the daemon repairs it")
     }
 
@@ -244,78 +225,6 @@ package actor SQLiteStore: SessionStore {
         }
         try connection.database.run("RELEASE one")
         return .success(())
-    }
-
-    // MARK: - Health
-
-    package func saving() -> SavingState { state }
-
-    private var state: SavingState {
-        switch health.refusal {
-        case .notSaved(let reason), .inDoubt(let reason): SavingState(isSaving: false, reason: reason)
-        case .newerSchema, .locked, .readOnly, .damaged, .contradiction, .closed, nil: .saving
-        }
-    }
-
-    package func doubt() -> StoreError? {
-        if case .inDoubt = health.refusal { health.refusal } else { nil }
-    }
-
-    package func savingChanged(from known: SavingState) async -> SavingState {
-        let number = observerNumber
-        observerNumber += 1
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { observer in
-                if state != known || connection == nil || Task.isCancelled {
-                    observer.resume()
-                } else {
-                    observers[number] = observer
-                }
-            }
-        } onCancel: {
-            loop.post { self.assumeIsolated { $0.observers.removeValue(forKey: number)?.resume() } }
-        }
-        return state
-    }
-
-    private func stopSaving(_ health: Health, because error: SQLiteError) {
-        self.health = health
-        diagnostics.record(Diagnostic(.error, "store", "not_saving", error.description))
-        wakeObservers()
-        switch health {
-        case .failing: armProbe()
-        case .damaged: owesCheck = true
-        case .saving: break
-        }
-    }
-
-    private func armProbe() {
-        _ = loop.schedule(at: loop.now.advanced(by: Self.probeInterval)) { [self] in
-            assumeIsolated { $0.probe() }
-        }
-    }
-
-    private func probe() {
-        guard let connection, case .failing(let refusal) = health else { return }
-        do throws(SQLiteError) {
-            try place?.check()
-            try Opening.tryToWrite(connection.database)
-            health = .saving
-            diagnostics.record(Diagnostic(.info, "store", "saving_again", "the disk takes writes again"))
-            wakeObservers()
-        } catch  where error.isDamage {
-            // What was in doubt stays so.
-            if case .inDoubt = refusal { return stopSaving(.damaged(refusal), because: error) }
-            stopSaving(.damaged(Self.refusal(after: error)), because: error)
-        } catch {
-            armProbe()
-        }
-    }
-
-    private func wakeObservers() {
-        let woken = observers
-        observers = [:]
-        for observer in woken.values { observer.resume() }
     }
 
     // MARK: - For the chapters in other files

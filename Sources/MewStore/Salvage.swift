@@ -14,7 +14,7 @@ struct Salvage {
     }
 
     /// Copies the rows that can be read going up, those that can be read going down, and the same once more past the index,
-    /// which may be what is damaged. True when nothing stood in the way.
+    /// which may be what is damaged. True when one way led through the whole table, so that nothing of it is missing.
     @discardableResult
     mutating func copy(_ table: String, keyed key: String, of session: Int64? = nil) throws(SQLiteError) -> Bool {
         let condition = session == nil ? "" : "WHERE session=?"
@@ -24,9 +24,7 @@ struct Salvage {
             "NOT INDEXED \(condition) ORDER BY rowid DESC",
         ]
         let values = session.map { [SQLValue.integer($0)] } ?? []
-        for (number, way) in ways.enumerated() {
-            if try copy("SELECT * FROM \(table) \(way)", values, into: table) { return number == 0 }
-        }
+        for way in ways where try copy("SELECT * FROM \(table) \(way)", values, into: table) { return true }
         return false
     }
 
@@ -63,9 +61,10 @@ struct Salvage {
     }
 
     /// Of sessions whose rows cannot be read the index of their names may still know names and numbers. Each gets a row that
-    /// is damaged as well, so that it is listed and can be deleted, and what belongs to it is kept.
-    func nameUnreadableSessions() throws(SQLiteError) {
-        var named: [(number: Int64, id: String)] = []
+    /// is damaged as well, so that it is listed and can be deleted, and what belongs to it is kept. True when the index could be
+    /// read to its end.
+    func nameUnreadableSessions() throws(SQLiteError) -> Bool {
+        var (named, isWhole) = ([(number: Int64, id: String)](), true)
         do throws(SQLiteError) {
             try source.each("SELECT number, id FROM sessions INDEXED BY sqlite_autoindex_sessions_1") { row in
                 named.append((row.integer(0), row.text(1)))
@@ -73,11 +72,13 @@ struct Salvage {
             }
         } catch {
             // As many as the index has before it is damaged, too.
+            isWhole = false
         }
         for session in named {
             try target.run(
                 "INSERT OR IGNORE INTO sessions(number, id, body, sum, busy, head) VALUES(?,?,x'',0,0,0)",
                 [.integer(session.number), .text(session.id)])
         }
+        return isWhole
     }
 }

@@ -252,6 +252,14 @@ struct StoreReader {
         return Dictionary(rows) { first, _ in first }
     }
 
+    func sessionsWithWork() throws(SQLiteError) -> [SessionID] {
+        try database.rows(
+            """
+            SELECT DISTINCT sessions.id FROM work JOIN sessions ON sessions.number=work.session ORDER BY sessions.id
+            """
+        ) { row in SessionID(row.text(0)) }.compactMap { $0 }
+    }
+
     func processes() throws(SQLiteError) -> [ProcessRow] {
         try database.rows(
             """

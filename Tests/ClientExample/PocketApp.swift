@@ -26,7 +26,7 @@ struct PocketApp: Sendable {
     private let session: SessionID
     /// Draws everything anew; the last picture stays on any loss.
     private let draw: @Sendable (String) -> Void
-    /// Shows a question; true when the person allows it.
+    /// Shows a question; true when the person allows it. Ends when its task is cancelled.
     private let allows: @Sendable (String) async -> Bool
 
     /// - Parameter dialer: brings connections about, under the key of this device; `wallClock` is the phone's.
@@ -46,32 +46,37 @@ struct PocketApp: Sendable {
     /// Stays until it is cancelled: dials, and dials again after every loss.
     func run() async {
         let events = await daemon.subscribe()
-        await withTaskGroup(of: Void.self) { group in
+        // An unread feed stops the connection: what takes longer than drawing has a task of its own.
+        let (news, pen) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        await withDiscardingTaskGroup { group in
             group.addTask { await daemon.run() }
-            for await event in events { await react(to: event, draw) }
+            group.addTask { for await _ in news { await askPerson() } }
+            for await event in events {
+                let view = await daemon.view
+                if case .phase(.ready) = event, view.attached[session] == nil {
+                    // Once: after a loss the library attaches again, from the last event it has.
+                    group.addTask { try? await daemon.attach(session) }
+                }
+                draw(picture(of: view))
+                pen.yield()
+            }
             group.cancelAll()
         }
     }
 
-    private func react(to event: ClientEvent, _ draw: (String) -> Void) async {
-        let view = await daemon.view
-        switch event {
-        case .phase(.ready) where view.attached[session] == nil:
-            // Once: after a loss the library attaches again, from the last event it has.
-            try? await daemon.attach(session)
-        case .phase(.waiting(_, let trouble)):
-            draw("(\(ClientError(trouble).message))")
-        case .session, .sessionPhase:
-            guard let shown = view.attached[session]?.shown else { return }
-            draw(shown.transcript.messages.map(Self.text).joined(separator: "\n"))
-            for request in shown.requests where request.answering == .open { await answer(request) }
-        case .phase, .control, .operation:
-            break
+    private func picture(of view: DaemonView) -> String {
+        let lines = view.attached[session]?.shown.transcript.messages.map(Self.text).joined(separator: "\n") ?? ""
+        switch view.phase {
+        case .waiting(_, let trouble): return lines + "\n(\(ClientError(trouble).message))"
+        case .parked(let refusal): return lines + "\n(\(ClientError(refusal).message): mend that, then retry)"
+        case .idle, .dialing, .greeting, .pairing, .ready: return lines
         }
     }
 
-    private func answer(_ request: PendingRequest) async {
-        guard request.content.isPermission else { return }
+    private func askPerson() async {
+        guard let open = await daemon.view.attached[session], open.phase == .live,
+            let request = open.shown.requests.first(where: { $0.answering == .open && $0.content.isPermission })
+        else { return }
         // Exactly this text was on the screen: the answer carries its digest.
         let decision: PermissionDecision = await allows(request.content.shownText) ? .allowOnce : .deny
         _ = try? await daemon.answer(request, .permission(decision), in: session)
@@ -85,6 +90,7 @@ struct PocketApp: Sendable {
 
     func wentToBackground() async { await daemon.enterBackground() }
     func cameToFront() async { await daemon.enterForeground() }
+    func retry() async { await daemon.retry() }
 
     private static func text(_ message: Message) -> String {
         message.parts.map { part in if case .text(let text) = part.content { text.text } else { "…" } }.joined()

@@ -266,7 +266,7 @@ struct DaemonStateTableTests {
     private static let stored = OperationID(ULID(high: 1, low: 3))
     private static let names = [prompt: "sending", unknown: "unknown", stored: "stored"]
 
-    /// A session that is live, a prompt that is being sent there, one that is unknown, one that is stored.
+    /// A session that is live, a prompt that is being sent there, one that is unknown, one that is stored; and a list of sessions.
     private static func state(_ link: Link) -> DaemonState {
         var state = DaemonState(
             record: DaemonRecord(node: node, name: "desk", addedAt: WallTime(milliseconds: 0)), app: "mew 1")
@@ -278,6 +278,7 @@ struct DaemonStateTableTests {
         inputs += [.bound(id), .session(Frames.ready(.snapshot), id)]
         inputs += [.session(Frames.page(asOf: 1), id), .session(Frames.caughtUp(1), id)]
         inputs += [(unknown, .unknown), (stored, .stored(nil)), (prompt, .sending)].map { .found([operation($0, $1)]) }
+        inputs.append(.control(DaemonFrame(.sessionList(.init(sessions: [])))))
         for input in inputs { _ = state.apply(input, at: WallTime(milliseconds: 1)) }
         return state
     }
@@ -340,6 +341,7 @@ struct DaemonStateTableTests {
             (settle ? "SETTLE(" : "QUERY(") + operations.map { names[$0] ?? "?" }.joined(separator: ",") + ")"
         case .resume(_, let sequence): "RESUME(\(sequence.rawValue))"
         case .reattach: "ATTACH"
+        case .listSessions: "LIST"
         case .handOver: "hand"
         case .pass: "pass"
         case .succeeded: "succeeded"
@@ -360,7 +362,7 @@ struct DaemonStateTableTests {
     }
 
     private static let snapshot = """
-        none, link ready: remember tell:link tell:session→attaching ATTACH
+        none, link ready: remember tell:link tell:session→attaching ATTACH LIST
         none, link lost: keep:sending→unknown tell:session→lost remember
         none, ask again: –
         none, turn over: hand tell:session_activity_changed
@@ -379,7 +381,7 @@ struct DaemonStateTableTests {
         none, pong: hand succeeded remember tell:pong
         none, error: hand keep:sending→unknown SETTLE(sending) tell:error
         none, revoked: hand revoked tell:revoked
-        native, link ready: remember tell:link tell:session→attaching ATTACH
+        native, link ready: remember tell:link tell:session→attaching ATTACH LIST
         native, link lost: keep:sending→unknown tell:session→lost remember
         native, ask again: SETTLE(unknown) QUERY(stored)
         native, turn over: hand tell:session_activity_changed SETTLE(unknown) QUERY(stored)
@@ -398,7 +400,7 @@ struct DaemonStateTableTests {
         native, pong: hand succeeded remember tell:pong
         native, error: hand keep:sending→unknown SETTLE(sending) tell:error
         native, revoked: hand revoked tell:revoked
-        stock, link ready: remember tell:link tell:session→attaching ATTACH
+        stock, link ready: remember tell:link tell:session→attaching ATTACH LIST
         stock, link lost: keep:sending→unknown tell:session→lost remember
         stock, ask again: –
         stock, turn over: hand tell:session_activity_changed

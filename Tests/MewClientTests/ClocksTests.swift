@@ -36,6 +36,46 @@ struct AlertTests {
         #expect(isTold(&memory, 4, sentAt: 2_000, arrivesAt: 60_000, ahead: ahead), "the clocks may have been set")
     }
 
+    private static let span = AlertMemory.spanMilliseconds
+
+    @Test(
+        "while a clock that was set makes everything look old, alerts are lost for ten minutes at most",
+        arguments: [30_000, 3_600_000] as [Int64])
+    func theirsSetBack(by step: Int64) {
+        var memory = AlertMemory()
+        memory.begin()
+        #expect(isTold(&memory, 1, sentAt: 0, arrivesAt: 0, ahead: 0))
+        #expect(!isTold(&memory, 2, sentAt: 60_000 - step, arrivesAt: 60_000, ahead: 0), "or it was held up")
+        #expect(!isTold(&memory, 3, sentAt: Self.span - step, arrivesAt: Self.span, ahead: 0))
+        #expect(isTold(&memory, 4, sentAt: Self.span + 1 - step, arrivesAt: Self.span + 1, ahead: 0))
+        #expect(isTold(&memory, 5, sentAt: Self.span + 2 - step, arrivesAt: Self.span + 2, ahead: 0))
+    }
+
+    @Test(
+        "a clock of either machine that is set so that everything looks early costs no alert, and is believed at once")
+    func setSoThatAllLooksEarly() {
+        let step: Int64 = 3_600_000
+        for isOurs in [true, false] {
+            var memory = AlertMemory()
+            memory.begin()
+            #expect(isTold(&memory, 1, sentAt: 0, arrivesAt: 0, ahead: 0))
+            let (theirs, ours) = isOurs ? (0, -step) : (step, 0)
+            #expect(isTold(&memory, 2, sentAt: 60_000 + theirs, arrivesAt: 60_000, ahead: ours))
+            #expect(!isTold(&memory, 3, sentAt: 60_000 + theirs, arrivesAt: 70_001, ahead: ours), "compared with that")
+        }
+    }
+
+    @Test("our clock set ahead by more than ten minutes, also back to where it was, costs no alert")
+    func oursSetAhead() {
+        var memory = AlertMemory()
+        memory.begin()
+        #expect(isTold(&memory, 1, sentAt: 0, arrivesAt: 0, ahead: 0))
+        #expect(isTold(&memory, 2, sentAt: 1_000, arrivesAt: 1_000, ahead: -3_600_000))
+        #expect(isTold(&memory, 3, sentAt: 2_000, arrivesAt: 2_000, ahead: 0))
+        #expect(isTold(&memory, 4, sentAt: 3_000, arrivesAt: 3_000, ahead: 3_600_000))
+        #expect(!isTold(&memory, 5, sentAt: 3_000, arrivesAt: 13_001, ahead: 3_600_000), "compared with that")
+    }
+
     @Test("times that no clock shows are no reason to trap or to be silent")
     func extremes() {
         for (sentAt, now) in [(Int64.min, Int64.max), (.max, .min), (.min, 0), (0, .min)] {

@@ -333,6 +333,27 @@ struct ConnectionTests {
         }
     }
 
+    @Test("the list of sessions is asked for again on a new link, and the last one stays until it is there")
+    func listsAgain() async throws {
+        let stage = Stage()
+        let lists = try ["sess_1", "sess_2"].map { text in
+            let session = try #require(SessionID(text))
+            return [SessionInfo(sessionID: session, state: .idle, createdAt: WallTime(milliseconds: 1))]
+        }
+        try await stage.run { feed in
+            let link = try await stage.connected(feed)
+            async let first = stage.supervisor.listSessions()
+            let asked = try await link.control.receive()
+            try await link.control.send(.sessionList(DaemonMessage.SessionList(sessions: lists[0])), ref: asked.ref)
+            #expect(try await first == lists[0])
+            let next = try await stage.reconnect(feed)
+            #expect(try await next.control.receive().message == .listSessions)
+            #expect(await stage.supervisor.view.sessions == lists[0])
+            try await next.control.send(.sessionList(DaemonMessage.SessionList(sessions: lists[1])))
+            while await stage.supervisor.view.sessions != lists[1] { _ = await feed.next() }
+        }
+    }
+
     @Test("messages of unknown types and broken ones are skipped, counted, and end nothing")
     func skips() async throws {
         let stage = Stage()

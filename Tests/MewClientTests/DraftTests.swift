@@ -71,6 +71,35 @@ struct DraftTests {
         #expect(records.drafts[desk, id]?.revision == second)
     }
 
+    @Test("the same text again is the same draft, which the receipt of the first clears")
+    func sameText() throws {
+        var records = ClientRecords()
+        let draft = try written("hello", &records)
+        var operation = try begin(&records, "hello", from: draft)
+        #expect(try written("hello", &records) == draft)
+        operation.state = .stored(nil)
+        records.record(operation)
+        #expect(records.drafts[desk, id] == nil)
+        #expect(try written("hello", &records) > draft, "begun anew")
+    }
+
+    @Test(
+        "a draft can be sent once, and again only when the first certainly did not arrive",
+        arguments: [
+            (MewClient.Operation.State.sending, false), (.unknown, false), (.stored(nil), false),
+            (.settled(nil), false), (.refused(.leaseHeld, message: ""), true), (.absent, true),
+        ])
+    func sentOnce(state: MewClient.Operation.State, again: Bool) throws {
+        var records = ClientRecords()
+        let draft = try written("hello", &records)
+        try records.checkUnsent(draft, to: id, of: desk)
+        var operation = try begin(&records, "hello", from: draft)
+        operation.state = state
+        records.record(operation)
+        let check = { try records.checkUnsent(draft, to: id, of: self.desk) }
+        if again { try check() } else { #expect(throws: ClientStoreError.self) { try check() } }
+    }
+
     @Test("64 KiB are kept and one byte more is refused; the hundred-and-first draft ends the oldest; all have 2 MiB")
     func bounds() throws {
         var drafts = Drafts()
@@ -99,7 +128,8 @@ struct DraftTests {
         operation.state = .stored(nil)
         records.record(operation)
         #expect(records.operations.first?.content == nil)
-        #expect(try ClientRecords(stored: records.stored).drafts.lastRevision == draft.number)
+        #expect(try ClientRecords(stored: records.stored).drafts.last == records.drafts.last)
+        #expect(records.drafts.last > draft, "clearing it was a change")
     }
 
     @Test("what is too large to be kept is sent all the same, and cannot be sent again")
@@ -144,104 +174,5 @@ struct DraftTests {
         #expect(!found(same, elsewhere, desk))
         #expect(!found(same, id, lamp))
         #expect(found(same, id, desk, runs: false) == (blocks || state == .sending), "its program has ended")
-    }
-}
-
-@Suite("Sending again", .timeLimit(.minutes(1)))
-struct ResendTests {
-    /// A prompt that is unknown, with its session attached again; the query about it is not answered.
-    private func lost(
-        _ stage: Stage, _ feed: Feed<ClientEvent>
-    ) async throws -> (MewClient.Operation, [UInt8], FakeLink, FakeChannel) {
-        let (_, channel) = try await stage.attached(feed, id, epoch: epoch)
-        let prompt = try await stage.supervisor.prompt("hi", in: id)
-        let original = try #require(try await channel.channel.receive())
-        stage.daemon.breakLinks()
-        let operation = try await feed.operation { $0.id == prompt && $0.state == .unknown }
-        try await feed.phase { if case .waiting = $0 { true } else { false } }
-        await stage.supervisor.triggered()
-        let link = try await stage.accept()
-        try await link.welcome()
-        let again = try await link.channel()
-        _ = try await again.receive()
-        try await again.attach(id, epoch: epoch)
-        try await feed.sessionPhase(.live)
-        _ = try await link.control.receive()
-        return (operation, original, link, again)
-    }
-
-    @Test("an unknown prompt goes out again under its own ID, byte for byte; nothing else does")
-    func resends() async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            let (operation, original, _, channel) = try await lost(stage, feed)
-            async let result = stage.supervisor.resend(operation)
-            let bytes = try await channel.channel.receive()
-            #expect(bytes == original)
-            _ = try await feed.operation { $0.id == operation.id && $0.state == .sending }
-            try await channel.receipt(operation.id, .stored)
-            let stored = try await result
-            #expect(stored.state == .stored(nil))
-            let again = await #expect(throws: ClientError.self) { try await stage.supervisor.resend(stored) }
-            #expect(again?.code == .busy, "the daemon has it")
-        }
-    }
-
-    @Test("one that was settled meanwhile is refused as settled: it never ran")
-    func settled() async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            let (operation, _, _, channel) = try await lost(stage, feed)
-            async let result = stage.supervisor.resend(operation)
-            _ = try await channel.receive()
-            try await channel.receipt(operation.id, .refused, code: .opSettled)
-            guard case .refused(.opSettled, _) = try await result.state else { throw FakeDaemonError("not refused") }
-        }
-    }
-
-    @Test("an equal prompt is refused until the daemon has said how it stands with the unknown one, another one is not")
-    func blocked() async throws {
-        let stage = Stage()
-        try await stage.run { feed in
-            let (operation, _, link, channel) = try await lost(stage, feed)
-            let error = await #expect(throws: ClientError.self) { try await stage.supervisor.prompt("hi", in: id) }
-            #expect(error?.code == .busy)
-            #expect(try await stage.supervisor.unknownPrompt("hi", in: id)?.id == operation.id)
-            let other = try await stage.supervisor.prompt("ho", in: id)
-            #expect(try await channel.receive().operation == other)
-            async let answer = stage.supervisor.check([operation], settle: true)
-            let request = try await link.control.receive()
-            try await link.control.receipt(operation.id, .absent, ref: request.ref)
-            #expect(try await answer.map(\.state) == [.absent])
-            let again = try await stage.supervisor.prompt("hi", in: id)
-            #expect(try await channel.receive().operation == again)
-        }
-    }
-
-    @Test("a draft is shown, outlives the program, and goes when the daemon has it")
-    func drafts() async throws {
-        let stage = Stage()
-        try await stage.remember()
-        try await stage.supervisor.write("hello", to: id)
-        let supervisor = DaemonSupervisor(record: stage.record, environment: stage.environment)
-        try await stage.run(supervisor) { feed in
-            let link = try await stage.accept()
-            try await link.welcome()
-            try await feed.ready()
-            #expect(await supervisor.view.drafts[id]?.text == "hello")
-            async let attached: Void = supervisor.attach(id)
-            let channel = try await link.channel()
-            _ = try await channel.receive()
-            try await channel.attach(id, epoch: epoch)
-            try await attached
-            let operation = try await supervisor.promptDraft(in: id)
-            #expect(try await channel.receive().message == .prompt(ClientMessage.Prompt(text: "hello")))
-            #expect(await supervisor.view.drafts[id] != nil, "it may get lost yet")
-            try await channel.receipt(operation, .stored)
-            _ = try await feed.operation { $0.id == operation && $0.state == .stored(nil) }
-            #expect(await supervisor.view.drafts[id] == nil)
-            #expect(await stage.store.records().drafts.all.isEmpty)
-            await #expect(throws: ClientError.self) { try await supervisor.promptDraft(in: id) }
-        }
     }
 }

@@ -46,6 +46,69 @@ struct ExampleTests {
         }
     }
 
+    @Test("goes on drawing while the person thinks about a question, and asks one at a time")
+    func thinking() async throws {
+        let (stage, drawn, asked) = (Stage(), Feed<String>(capacity: 100), Feed<String>(capacity: 10))
+        let answers = Feed<Bool>(capacity: 10)
+        let app = try await PocketApp(
+            stage.record, session: id, dialer: stage.device, wallClock: { WallTime(milliseconds: 1) },
+            draw: { drawn.post($0) },
+            allows: {
+                asked.post($0)
+                return await answers.next() ?? false
+            })
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await app.run() }
+            let link = try await stage.accept()
+            try await link.welcome()
+            let channel = try await link.askedChannel()
+            try await channel.attach(id, epoch: epoch)
+            for number in 1...2 as ClosedRange<UInt64> {
+                let content = Request.Content.permission(toolName: "bash", input: ["command": .string("ls \(number)")])
+                let request = RequestID(ULID(high: 4, low: number))
+                try await channel.send(
+                    .request(Request(id: request, content: content, shown: content.shownText)), session: id, seq: number
+                )
+            }
+            let first = try #require(await asked.next())
+            #expect(first.contains("ls 1"))
+            try await channel.send(.userMessage(DaemonMessage.UserMessage(text: "meanwhile")), session: id, seq: 3)
+            while let picture = await drawn.next(), picture != "meanwhile" {}
+            for number in 1...2 as ClosedRange<UInt64> {
+                answers.post(true)
+                guard case .answer(let answer) = try await channel.receive().message else {
+                    throw FakeDaemonError("no answer")
+                }
+                #expect(answer.requestID == RequestID(ULID(high: 4, low: number)))
+            }
+            #expect(await asked.next()?.contains("ls 2") == true)
+            group.cancelAll()
+        }
+    }
+
+    @Test("a refusal is drawn beside what was shown, and nothing dials until the person says so")
+    func parked() async throws {
+        let (stage, drawn) = (Stage(), Feed<String>(capacity: 100))
+        let app = try await PocketApp(
+            stage.record, session: id, dialer: stage.device, wallClock: { WallTime(milliseconds: 1) },
+            draw: { drawn.post($0) }, allows: { _ in false })
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await app.run() }
+            let link = try await stage.accept()
+            try await link.welcome()
+            let channel = try await link.askedChannel()
+            try await channel.attach(id, epoch: epoch)
+            try await channel.send(.userMessage(DaemonMessage.UserMessage(text: "hello")), session: id, seq: 1)
+            while let picture = await drawn.next(), picture != "hello" {}
+            await link.link.close(code: .revoked, reason: "lost phone")
+            let refusal = ClientError(ConnectionRefusal.revoked(at: nil, reason: "lost phone"))
+            while let picture = await drawn.next(), picture != "hello\n(\(refusal.message): mend that, then retry)" {}
+            await app.retry()
+            try await stage.accept().welcome()
+            group.cancelAll()
+        }
+    }
+
     @Test("stands in the README word for word, imports MewClient alone, and has fewer than a hundred lines")
     func isTheBlock() throws {
         let example = try RepositoryFile.text(of: "Tests/ClientExample/PocketApp.swift")

@@ -14,19 +14,25 @@ struct LifeCycleTests {
     @Test("in the background no timer runs and nothing dials; in front it dials at once")
     func parksTheWait() async throws {
         let stage = Stage()
+        let dialer = CountingDialer(stage.device)
+        let supervisor = DaemonSupervisor(record: stage.record, environment: stage.environment(dialer))
         stage.daemon.stopListening()
-        try await stage.run { feed in
+        try await stage.run(supervisor) { feed in
             let phase = try await feed.phase(waits)
             await stage.clock.sleeper(for: .seconds(1))
-            await stage.supervisor.enterBackground()
-            await stage.clock.noSleeper()
-            await stage.supervisor.triggered()
+            await supervisor.enterBackground()
+            await supervisor.expectRest()
+            #expect(!stage.clock.hasSleeper)
+            await supervisor.triggered()
             stage.daemon.listen()
             stage.clock.advance(by: .seconds(3_600))
-            #expect(await stage.supervisor.view.phase == phase, "as it was")
-            await stage.supervisor.enterForeground()
+            await supervisor.expectRest()
+            #expect(dialer.dials == 1)
+            #expect(await supervisor.view.phase == phase, "as it was")
+            await supervisor.enterForeground()
             try await stage.accept().welcome()
             try await feed.ready()
+            #expect(dialer.dials == 2)
         }
     }
 

@@ -25,16 +25,41 @@ actor MemoryStore: ClientStore {
         waiting = []
     }
 
+    /// The one that came last overtakes the others.
+    func releaseLast() { waiting.popLast()?.resume() }
+
+    /// What was read or changed is told later.
+    private var holdsAnswers = false
+    private var unanswered: [CheckedContinuation<Void, Never>] = []
+
+    func holdAnswers() { holdsAnswers = true }
+
+    var unansweredCount: Int { unanswered.count }
+
+    /// The answer that was ready last overtakes the others.
+    func answerLast() { unanswered.popLast()?.resume() }
+
+    func answerAll() {
+        holdsAnswers = false
+        for answer in unanswered { answer.resume() }
+        unanswered = []
+    }
+
+    private func answered<Value: Sendable>(_ value: Value) async -> Value {
+        if holdsAnswers { await withCheckedContinuation { unanswered.append($0) } }
+        return value
+    }
+
     nonisolated func isRunning(_ instance: ClientInstance) -> Bool { instance == self.instance }
 
-    func records() -> ClientRecords { kept }
+    func records() async -> ClientRecords { await answered(kept) }
 
     func update<Value: Sendable>(
         _ change: @Sendable (inout ClientRecords) throws(ClientStoreError) -> Value
     ) async throws(ClientStoreError) -> Value {
         if isHeld { await withCheckedContinuation { waiting.append($0) } }
         if let failure { throw failure }
-        return try change(&kept)
+        return await answered(try change(&kept))
     }
 }
 

@@ -136,6 +136,12 @@ struct Stage: Sendable {
 }
 
 extension DaemonSupervisor {
+    /// Waits until it waits for a person or the system to say something: then no dial is under way.
+    func expectRest() async {
+        while !interruptions.isAwaited { await Task.yield() }
+        #expect(policy.state == .waiting)
+    }
+
     /// As after a loss that this side has not heard of yet.
     func detachChannel(of session: SessionID) { channels[session] = nil }
 
@@ -177,6 +183,22 @@ extension Feed<ClientEvent> {
             if case .sessionPhase(_, wanted) = event { return }
         }
         throw FakeDaemonError("the feed ended")
+    }
+}
+
+/// Counts dials.
+final class CountingDialer: Dialer {
+    private let dialer: any Dialer
+    private let begun = Mutex(0)
+
+    init(_ dialer: any Dialer) { self.dialer = dialer }
+
+    var node: NodeID { dialer.node }
+    var dials: Int { begun.withLock { $0 } }
+
+    func dial(_ target: DialTarget) async throws(DialError) -> any Link {
+        begun.withLock { $0 += 1 }
+        return try await dialer.dial(target)
     }
 }
 

@@ -73,6 +73,8 @@ final class TestClock: Clock {
         }
     }
 
+    var hasSleeper: Bool { state.withLock { !$0.sleepers.isEmpty } }
+
     /// Waits until nobody sleeps.
     func noSleeper() async {
         while state.withLock({ !$0.sleepers.isEmpty }) { await Task.yield() }

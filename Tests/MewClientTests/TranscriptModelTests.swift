@@ -199,7 +199,7 @@ private struct ModelRun {
                 collect()
                 isSilent = false
                 bench.handle(.resume(client, after: sequence))
-            case .publish, .keep, .remember, .query, .handOver, .pass, .succeeded, .revoked: break
+            case .publish, .keep, .remember, .query, .listSessions, .handOver, .pass, .succeeded, .revoked: break
             }
         }
     }

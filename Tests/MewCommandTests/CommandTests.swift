@@ -83,7 +83,7 @@ struct CommandTests {
         }
         #expect(result.exit == exit)
         #expect(result.objects.last?["error"]?["code"] == .string(error))
-        #expect(result.err.lines.count == 1, "one sentence")
+        #expect(result.err.sentences.count == 1, "one sentence: \(result.err.text)")
     }
 
     @Test("unknown daemons, bad payloads and unreachable ones each have their exit code and sentence")
@@ -267,6 +267,29 @@ struct CommandTests {
         #expect(result.objects.first?["state"] == (isStored ? "delivered" : "absent"))
         let left = try await stage.run("ops", "--json").objects.map { $0["state"] }
         #expect(left == (isStored && flag == "--check" ? ["delivered"] : []))
+    }
+
+    @Test(
+        "ops --drop of a prompt that the daemon has says that it runs all the same, and what ends it",
+        arguments: [ReceiptState.stored, .started, .absent])
+    func dropOfWhatRuns(_ state: ReceiptState) async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        try await loseAPrompt(stage, "hi")
+        let result = try await stage.run("ops", "desk", "1", "--drop") { link in
+            try await link.welcome()
+            let request = try await link.control.receive()
+            guard case .receiptQuery(let query) = request.message else { throw FakeDaemonError("no query") }
+            try await link.control.receipt(try #require(query.operations.first), state, ref: request.ref)
+            _ = await link.link.closed()
+        }
+        #expect(result.exit == .ok, "\(result.err.text)")
+        let words =
+            state == .absent
+            ? "Dropped (never arrived, and cannot any more; nothing was done)."
+            : "Forgotten on this device only: desk has the prompt, and runs it all the same. While it runs, "
+                + "'mew cancel desk \(session.text)' ends it."
+        #expect(result.out.lines == [words])
     }
 
     @Test("ls says when a daemon runs another version", arguments: [true, false])
@@ -495,6 +518,34 @@ struct CommandTests {
         #expect(nobody.exit == .usage, "without a digest the question must be shown, which needs a terminal")
     }
 
+    @Test("an answer with a handle to a question that is settled learns who was first, and an older daemon is no fault")
+    func lateAnswers() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let settled = DaemonMessage.requestResolved(
+            .init(
+                requestID: RequestID(ULID(high: 5, low: 5)), outcome: .answered,
+                by: By(node: stage.daemon.node, name: "phone", clientKind: .mobile), decision: "deny", bound: true))
+        let replies: [(DaemonMessage, outcome: String, sentence: String)] = [
+            (settled, "too_late", "too late: answered by phone: deny"),
+            (.error(.init(message: "no such request", code: .unknownRequest)), "unknown", "desk asks nothing"),
+            (.error(.init(message: "unknown message type", code: .unknownType)), "unknown", "desk asks nothing"),
+        ]
+        for (reply, outcome, sentence) in replies {
+            let result = try await stage.run("answer", "desk", "0005-a1b2c3", "once", "--json") { [info] link in
+                try await link.welcome()
+                try await link.list([info])
+                let request = try await link.control.receive()
+                #expect(request.message == .requestQuery(.init(ending: "0005")))
+                try await link.control.send(reply, ref: request.ref)
+                _ = await link.link.closed()
+            }
+            #expect(result.exit == .refused)
+            #expect(result.objects.first?["outcome"] == .string(outcome), "\(result.out.text)")
+            #expect(result.err.text.contains(sentence), "\(result.err.text)")
+        }
+    }
+
     @Test("a digest that is too short or none at all is a mistake in the command line", arguments: ["a1b2c", "a1b2cx"])
     func badDigest(digest: String) async throws {
         let result = try await CommandStage().run("answer", "desk", "7F3K", "once", "--digest", digest)
@@ -529,7 +580,7 @@ struct CommandTests {
             #expect(listed.out.text.contains(stage.daemon.node.z32) == !fits, "\(listed.out.text)")
             let failed = try await stage.run("sessions", "desk")
             #expect(failed.err.lines.allSatisfy { $0.count <= 40 } == fits, "\(failed.err.text)")
-            #expect((failed.err.lines.count == 1) == !fits)
+            #expect((failed.err.sentences.count == 1) == !fits)
         }
     }
 

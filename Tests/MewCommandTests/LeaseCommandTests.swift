@@ -156,11 +156,12 @@ struct LeaseCommandTests {
     @Test("who types is told once, and again when it is another one")
     func words() {
         let laptop = By(node: SecretKey.generate(entropy: SystemEntropy()).node, name: "laptop", clientKind: .cli)
-        var words = LeaseWords(device: laptop.node)
-        #expect(words.news(nil) == nil)
-        #expect(words.news(phone) == "phone is typing; prompts of others are refused")
-        #expect(words.news(phone) == nil, "after a loss nothing is told twice")
-        #expect(words.news(laptop) == "this device is typing; prompts of others are refused")
-        #expect(words.news(nil) == "nobody is typing any more; everybody may")
+        var (words, names) = (LeaseWords(device: laptop.node), DistinctNames([(laptop.node, "phone")]))
+        #expect(words.news(nil, &names) == nil)
+        let other = "phone-\(phone.node.z32.suffix(4))"
+        #expect(words.news(phone, &names) == "\(other) is typing; prompts of others are refused")
+        #expect(words.news(phone, &names) == nil, "after a loss nothing is told twice")
+        #expect(words.news(laptop, &names) == "this device is typing; prompts of others are refused")
+        #expect(words.news(nil, &names) == "nobody is typing any more; everybody may")
     }
 }

@@ -16,6 +16,13 @@ final class LineCollector: LineSink {
     var text: String { state.withLock { $0.text } }
     var lines: [String] { text.split(separator: "\n").map(String.init) }
 
+    /// Without what is said besides while a dial takes long: on a busy machine any may.
+    var sentences: [String] { Self.sentences(of: lines) }
+
+    static func sentences(of lines: [String]) -> [String] {
+        lines.filter { !$0.hasPrefix("(trying ") && !$0.hasPrefix("(looking for ") }
+    }
+
     func write(_ text: String) {
         state.withLock { $0.text += text }
         settle()

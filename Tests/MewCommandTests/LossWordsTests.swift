@@ -1,5 +1,4 @@
 import MewDaemon
-import MewIdentity
 import Testing
 
 @testable import mew
@@ -9,25 +8,42 @@ struct LossWordsTests {
     private static let lost = ControlLoss(
         session: "sess_1", title: "Fix it", isReadable: true, messages: 0, events: 2, requests: 0)
 
-    private func lines(_ losses: [ControlLoss], gone: Int) throws -> [String] {
-        let node = try #require(SecretKey(seed: [UInt8](repeating: 3, count: 32))).node
-        return Command.lossLines(
-            ControlStatus(
-                node: node, name: "desk", version: "1", upMs: 1, addresses: [], relays: [], links: [], sessions: 1,
-                runningSessions: 0, pairedDevices: 1, windowSecondsLeft: nil, isSaving: true, notSavingReason: nil,
-                losses: losses, sessionsGone: gone))
+    private func lines(_ losses: [ControlLoss], gone: Int) -> [String] {
+        DamageWords(StoreDamage(losses: losses, sessionsGone: gone)).lines
+    }
+
+    private func line(isTotalLoss: Bool = false, knowsSessions: Bool, knowsDevices: Bool) -> String {
+        let repair = ControlRepair(
+            setAside: "/x.damaged-1", isTotalLoss: isTotalLoss, knowsSessions: knowsSessions,
+            knowsDevices: knowsDevices)
+        return DamageWords(StoreDamage(repairs: [repair])).lines.joined(separator: "|")
+    }
+
+    @Test("every repair is told, with the place of the damaged file and with what nobody can name any more")
+    func repairs() {
+        let kept =
+            "the database was damaged, and what could be read of it was kept; the damaged file is now /x.damaged-1"
+        #expect(line(knowsSessions: true, knowsDevices: true) == kept)
+        #expect(line(knowsSessions: false, knowsDevices: true) == kept + "; sessions may be gone without a trace")
+        #expect(
+            line(knowsSessions: true, knowsDevices: false)
+                == kept + "; paired devices may be gone: pair those that are refused again with 'mew pair'")
+        #expect(
+            line(isTotalLoss: true, knowsSessions: false, knowsDevices: false)
+                == "nothing of the damaged database could be read: all its sessions are lost, and every device has to be "
+                + "paired again with 'mew pair'; the damaged file is now /x.damaged-1")
     }
 
     @Test("mew status names what sessions lost, and counts those that are gone with their names")
-    func status() throws {
-        #expect(try lines([], gone: 0).isEmpty)
+    func status() {
+        #expect(lines([], gone: 0).isEmpty)
         let named = "lost with the damaged database: \"Fix it\" (sess_1): 2 events"
-        #expect(try lines([Self.lost], gone: 0) == [named])
+        #expect(lines([Self.lost], gone: 0) == [named])
         #expect(
-            try lines([Self.lost], gone: 2) == [
+            lines([Self.lost], gone: 2) == [
                 named, "lost with the damaged database: 2 whole sessions, and their names as well",
             ])
         #expect(
-            try lines([], gone: 1) == ["lost with the damaged database: 1 whole session, and its name as well"])
+            lines([], gone: 1) == ["lost with the damaged database: 1 whole session, and its name as well"])
     }
 }

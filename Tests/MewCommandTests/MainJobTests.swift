@@ -106,8 +106,12 @@ struct MainJobTests {
             #expect(await watch.out.line(containing: "\"tool_end\"") != nil)
             watch.signal(.interrupt)
             #expect(await watch.exit == .ok)
-            let late = try await pair.laptop.run("answer", "desk", handle, "deny")
+            let late = try await pair.laptop.run("answer", "desk", handle, "deny", "--json")
             #expect(late.exit == .refused)
+            #expect(late.objects.first?["outcome"] == "too_late" && late.objects.first?["how"] == "answered")
+            #expect(late.objects.first?["decision"] == "allow_once")
+            #expect(late.objects.first?["by"]?["node_id"]?.asString != nil)
+            #expect(late.err.text.contains("too late: answered by"), "\(late.err.text)")
         }
     }
 
@@ -190,7 +194,7 @@ struct MainJobTests {
         #expect(await running.exit == exit, "\(words): \(running.err.text)")
         let last = running.out.lines.last.flatMap { try? JSON(parsing: $0) }
         #expect(last?["error"]?["code"] == .string(code), "\(words): \(running.out.text)")
-        #expect(running.err.lines.count == 1, "one sentence: \(running.err.text)")
+        #expect(running.err.sentences.count == 1, "one sentence: \(running.err.text)")
     }
 
     @Test("a second daemon of one directory, and one whose port is taken, do not start")

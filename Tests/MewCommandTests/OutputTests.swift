@@ -96,6 +96,18 @@ struct OutputTests {
         }
     }
 
+    @Test("a device that turns up later under a name that is shown already gets a longer one, and keeps it")
+    func laterNames() throws {
+        let nodes = try (1...3).map { try #require(SecretKey(seed: [UInt8](repeating: $0, count: 32))).node }
+        func by(_ index: Int, _ name: String) -> By { By(node: nodes[index], name: name, clientKind: .cli) }
+        var names = DistinctNames([(nodes[0], "vm")])
+        let longer = "VM-\(nodes[1].z32.suffix(4))"
+        #expect(names.name(of: by(1, "VM")) == longer && names.name(of: by(0, "vm")) == "vm")
+        #expect(names.name(of: by(1, "VM")) == longer && names.name(of: by(2, "desk")) == "desk")
+        // Who was given another name is shown under it.
+        #expect(names.name(of: by(1, "lab")) == "lab" && names.name(of: by(0, "vm")) == "vm")
+    }
+
     @Test("wide characters take two columns, and cutting respects them")
     func wideCharacters() {
         #expect(displayWidth("東京") == 4)
@@ -139,6 +151,18 @@ struct SelectionTests {
         #expect(found("2") == "sess_BBBB1111")
         #expect(found("2222") == "sess_CC2222")
         #expect(found("a1111") == "sess_AAAA1111")
+    }
+
+    @Test("elements may have numbers of their own; one that is the end of another's ID as well is not guessed")
+    func ownNumbers() {
+        let numbered = Selection(elements: ["sess_AAAA1111", "sess_BBBB"], noun: "session") {
+            [7: "sess_BBBB", 1_111: "sess_BBBB"][$0]
+        } id: {
+            $0
+        }
+        guard case .found("sess_BBBB") = numbered.find("7") else { return #expect(Bool(false), "its number") }
+        guard case .none = numbered.find("1") else { return #expect(Bool(false), "its place") }
+        guard case .ambiguous = numbered.find("1111") else { return #expect(Bool(false), "guessed") }
     }
 
     @Test("three characters, two matches, and numbers outside the list find none")

@@ -1,5 +1,4 @@
 import MewBase
-import MewClient
 import MewDaemon
 import MewIdentity
 import MewWire
@@ -47,27 +46,6 @@ struct PathQuestionTests {
         let lines = LinkReport(link, of: "my desk").lines
         #expect(lines.contains("  not direct: only the device can move it"))
         #expect(lines.contains { $0.contains("Run 'mew status 'my desk'' on that device") })
-    }
-
-    @Test("at a terminal a dial that takes long says what is being tried, with at most three routes")
-    func dialWait() throws {
-        let node = try #require(SecretKey(seed: [UInt8](repeating: 3, count: 32))).node
-        func words(
-            _ addresses: [String], _ relays: [String] = [], _ wait: DialWait = .toldOnTerminals, canAsk: Bool = true
-        ) -> String? {
-            let record = DaemonRecord(
-                node: node, name: "desk", addresses: addresses.compactMap { SocketAddress($0) },
-                addedAt: WallTime(milliseconds: 1))
-            let target = ClientCommand.Target(
-                record: record, routes: DialTarget(node: node, addresses: [], relays: relays))
-            return wait.words(for: target, on: Terminal(canAsk: canAsk, isScreen: false, columns: 80, rows: 24))
-        }
-        let (address, relay) = ("10.77.1.2:4433", "http://relay.test:3340/")
-        #expect(words([address], [relay]) == "(no answer from desk so far; still trying \(address), \(relay) …)")
-        #expect(words([]) == "(no answer from desk so far; looking for it at the relays that are known …)")
-        let many = (1...5).map { "192.0.2.\($0):1" }
-        #expect(words(many)?.hasSuffix("192.0.2.1:1, 192.0.2.2:1, 192.0.2.3:1 and 2 more …)") == true)
-        #expect(words([address], canAsk: false) == nil && words([address], [], .silent) == nil)
     }
 
     @Test("pings through a relay end with why, and what would help")

@@ -64,6 +64,8 @@ struct RelayCommandTests {
             ])
         #expect(RelayPlaces(bound: bound) { _ in [] }.addresses == bound)
         #expect(RelayPlaces(bound: [own[0]]).addresses == [own[0]])
+        #expect(RelayPlaces(bound: [.loopback(port: 3340)]).areOnlyHere)
+        #expect(!RelayPlaces(bound: bound) { _ in own + [.loopback(port: 3340)] }.areOnlyHere)
     }
 
     @Test("a certificate's names are the relay's, with the port unless it is that of https; a wildcard is no host")

@@ -37,6 +37,17 @@ struct ControlProtocolTests {
         relay: "https://relay.example/", sinceMs: 12, roundTripMs: nil, lastProofMs: 3, channels: 1,
         whyNotDirect: WhyNotDirect(.otherSideDecides, text: "The phone dialled.", help: "Ask there."))
 
+    private static let damage = StoreDamage(
+        repairs: [
+            ControlRepair(
+                setAside: "/x/sessions.db.damaged-1", isTotalLoss: true, knowsSessions: false, knowsDevices: true)
+        ],
+        losses: [
+            ControlLoss(session: "sess_1", title: "Fix it", isReadable: true, messages: 1, events: 2, requests: 3),
+            ControlLoss(session: "sess_2", title: nil, isReadable: false, messages: 0, events: 0, requests: 0),
+        ],
+        sessionsGone: 4)
+
     private static let replies: [ControlReply] =
         events.map(ControlReply.event) + [
             .done, .refused(ControlError(code: "busy", message: "a window is open already")),
@@ -57,13 +68,7 @@ struct ControlProtocolTests {
                     node: Pairing.laptop, name: "desk", version: "0.1.0", upMs: 9, addresses: ["[2001:db8::1]:9"],
                     relays: [], links: [link, relayed], sessions: 3, runningSessions: 1, pairedDevices: 2,
                     windowSecondsLeft: 60, isSaving: false, notSavingReason: "the disk is full",
-                    losses: [
-                        ControlLoss(
-                            session: "sess_1", title: "Fix it", isReadable: true, messages: 1, events: 2, requests: 3),
-                        ControlLoss(
-                            session: "sess_2", title: nil, isReadable: false, messages: 0, events: 0, requests: 0),
-                    ],
-                    sessionsGone: 4)),
+                    damage: damage)),
         ]
 
     @Test("every request reads back as it was written", arguments: requests)

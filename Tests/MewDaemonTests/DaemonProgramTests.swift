@@ -122,14 +122,19 @@ struct DaemonProgramTests {
         let id = SessionID(ULID(high: 1, low: 1))
         try await withDamagedDatabase(of: id)
         let first = try await withDaemon { program in
-            (program.readiness.warnings, try await Self.status(in: scratch("state")).losses)
+            (program.readiness.damage, try await Self.status(in: scratch("state")).damage)
         }
-        #expect(first.0.count == 1 && first.0.first?.contains("1 session lost something") == true)
-        #expect(first.1.map(\.session) == [id.text] && first.1.map(\.events) == [5])
+        #expect(first.0 == first.1)
+        #expect(first.1.losses.map(\.session) == [id.text] && first.1.losses.map(\.events) == [5])
+        let aside = scratch("state/" + StateDirectory.Name.database) + ".damaged-1"
+        #expect(
+            first.1.repairs == [
+                ControlRepair(setAside: aside, isTotalLoss: false, knowsSessions: true, knowsDevices: true)
+            ])
         let second = try await withDaemon { program in
-            (program.readiness.warnings, try await Self.status(in: scratch("state")).losses)
+            (program.readiness.damage, try await Self.status(in: scratch("state")).damage)
         }
-        #expect(second.0.isEmpty && second.1.isEmpty)
+        #expect(second.0 == StoreDamage() && second.1 == StoreDamage())
     }
 
     /// A state directory with a session of five events, in whose database the definition of the events is damaged.

@@ -1,3 +1,4 @@
+import Glibc
 import MewBase
 import MewLoop
 import MewSim
@@ -54,6 +55,29 @@ struct LogSinkTests {
         #expect(output.lines.count == 1_001)
         #expect(output.lines.last?.contains("500 log lines were dropped") == true)
         loop.stop()
+    }
+
+    @Test(
+        "who flushes waits until everything recorded before is written, and no longer than the limit for a stuck reader"
+    )
+    func flush() async throws {
+        let (loop, timer) = (try EventLoop(name: "log"), try EventLoop(name: "timer"))
+        let (output, pipe) = (Output(), try Pipe())
+        let sink = LogSink(minimum: .info, format: .human, wall: FixedWallClock(), loop: loop) {
+            output.write($0)
+            var byte: UInt8 = 0
+            read(pipe.reader.number, &byte, 1)
+        }
+        #expect(write(pipe.writer.number, "x", 1) == 1)
+        sink.record(diagnostic(.info, "last"))
+        await sink.flush(within: .seconds(30), by: timer)
+        #expect(output.lines.count == 1)
+        sink.record(diagnostic(.info, "never"))
+        await sink.flush(within: .milliseconds(10), by: timer)
+        #expect(output.lines.count == 2)
+        #expect(write(pipe.writer.number, "x", 1) == 1)
+        loop.stop()
+        timer.stop()
     }
 
     @Test(

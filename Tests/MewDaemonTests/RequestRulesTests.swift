@@ -23,7 +23,7 @@ struct RequestRulesTests {
     func observe(kind: ClientMessage.Kind) {
         let reads: Set<ClientMessage.Kind> = [
             .remoteHello, .attachSession, .loadSessionHistory, .listSessions, .listProjects, .listModels, .ping,
-            .listDir, .resumeSession, .listAgents, .listPersonas,
+            .listDir, .resumeSession, .listAgents, .listPersonas, .requestQuery,
         ]
         let want: ErrorCode? = reads.contains(kind) ? nil : kind.isServed ? .scope : .unknownType
         #expect(Self.code(kind, scope: .observe) == want)

@@ -60,6 +60,7 @@ struct RevocationTests {
             _ = try await bench.daemon.revoke(Pairing.phone)
             _ = await phone.link.closed()
             #expect(bench.sessions.revoked == [Pairing.phone])
+            #expect(bench.sessions.dropped == [Pairing.phone])
             let again = try await bench.window(scope: .observe)
             let refused = try await bench.connect(Pairing.phone, .stock)
             try await refused.hello(token: old.token.revealed)
@@ -68,6 +69,8 @@ struct RevocationTests {
             try await welcome.hello(token: again.token.revealed)
             #expect(try await welcome.message() == .remoteReady(.init(scope: .observe)))
             #expect(bench.sessions.revoked == [])
+            // Once more, before the row of the new pairing.
+            #expect(bench.sessions.dropped == [Pairing.phone, Pairing.phone])
         }
     }
 

@@ -84,10 +84,33 @@ struct LookupNodeTests {
         }
     }
 
-    @Test("a node that is nowhere is given up after ten seconds, with every relay that was tried")
+    @Test("a relay that nobody here named, and that admits no strangers, is not asked again and again")
+    func refused() throws {
+        try withStage(homes: [], known: [home]) { stage in
+            stage.relays[home].serve(only: [])
+            let began = stage.world.now
+            guard case .failure(.unreachable(let attempts)) = try stage.dial() else {
+                Issue.record("it was reached, or something else was said")
+                return
+            }
+            #expect(attempts.map(\.relayFailure) == [.namedByOthers])
+            #expect(began.duration(to: stage.world.now) <= .seconds(1))
+            #expect(stage.relays[home].refusals == 1)
+        }
+    }
+
+    @Test("a node that is nowhere is given up with every relay that was tried, at once when all of them say no")
     func nowhere() throws {
+        for (isMute, limit) in [(false, Duration.seconds(4)), (true, .seconds(11))] {
+            try nowhere(isMute: isMute, within: limit)
+        }
+    }
+
+    /// One relay refuses connections, the other one does not know the node, or does not answer.
+    private func nowhere(isMute: Bool, within limit: Duration) throws {
         try withStage(homes: [], known: [other, home]) { stage in
             stage.relays[other].set(down: true)
+            stage.relays[home].set(mute: isMute)
             let began = stage.world.now
             let result = try stage.dial()
             guard case .failure(.unreachable(let attempts)) = result else {
@@ -95,7 +118,7 @@ struct LookupNodeTests {
                 return
             }
             #expect(Set(attempts.map(\.route)) == [.relay(url: home.description), .relay(url: other.description)])
-            #expect(began.duration(to: stage.world.now) <= .seconds(11))
+            #expect(began.duration(to: stage.world.now) <= limit)
         }
     }
 

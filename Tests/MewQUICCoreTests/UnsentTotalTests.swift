@@ -1,7 +1,7 @@
 import MewQUICCore
 import Testing
 
-@Suite("What is unsent of an accepted connection")
+@Suite("What is unsent and what is not acknowledged of an accepted connection")
 struct UnsentTotalTests {
     private static let configuration = TransportConfiguration()
     private static let perStream = configuration.unsentBytesPerStream
@@ -46,6 +46,44 @@ struct UnsentTotalTests {
         // 24 streams would hold 3 MiB at least; writers are woken when half of what one may hold is free.
         #expect(answers.unsent.reduce(0, +) > Self.total - Self.perStream / 2)
     }
+
+    @Test("what waits for acknowledgements is bounded for all streams together, and all arrives")
+    func unacknowledged() throws {
+        // Far more room at the reader, and a long way, so that our own bound is the one that counts.
+        var configuration = Self.configuration
+        configuration.connectionWindow = 16 << 20
+        configuration.streamWindow = 4 << 20
+        configuration.retainedBytesPerAcceptedConnection = 1 << 20
+        let pair = try CorePair(configuration: configuration)
+        pair.wire.latency = .milliseconds(200)
+        let answers = Answers(pair, streams: 16, bytes: 2 << 20)
+        answers.beginReading()
+        var most = 0
+        #expect(
+            try pair.run(limit: .seconds(600)) {
+                most = max(most, answers.retained.reduce(0, +))
+                return answers.read == 16 * 2 << 20
+            })
+        #expect(most <= 1 << 20 + 15 * Self.assured)
+        #expect(most > 1 << 19, "the bound was reached")
+        #expect(try pair.run(limit: .seconds(10)) { answers.retained.allSatisfy { $0 == 0 } })
+    }
+
+    @Test(
+        "a peer that acknowledges nothing more is sent the window of that moment, and no more is held than is unsent besides"
+    )
+    func silentPeer() throws {
+        let pair = try CorePair()
+        let answers = Answers(pair, streams: 64, bytes: 512 << 10)
+        #expect(try pair.run(limit: .seconds(20)) { answers.unsent.count == 64 })
+        let window = Int(try #require(pair.server).statistics.congestionWindow)
+        pair.wire.isCut = true
+        try pair.run(limit: .seconds(25)) { false }
+        let unacknowledged = zip(answers.retained, answers.unsent).map(-).reduce(0, +)
+        // Each probe may carry two packets of new data.
+        #expect(unacknowledged <= window + 64 << 10)
+        #expect(answers.unsent.reduce(0, +) <= Self.total + 64 * Self.assured)
+    }
 }
 
 /// A server that answers every stream of a client with as many bytes as it may write, and a client that reads or does not.
@@ -70,6 +108,8 @@ private final class Answers {
 
     /// Of each stream, at the server.
     var unsent: [Int] { answering.map(\.unsentBytes) }
+
+    var retained: [Int] { answering.map(\.retainedBytes) }
 
     func beginReading() {
         isReading = true

@@ -129,10 +129,13 @@ struct TLSEngineTests {
         let cases: [(EnginePair, String)] = [
             (
                 try EnginePair(certificate, trusting: TestCertificate(for: "authority.test"), host: "relay.test"),
-                "issuer"
+                "its issuer is unknown"
             ),
-            (try EnginePair(certificate, host: "other.test"), "name"),
-            (try EnginePair(TestCertificate(for: "relay.test", validSeconds: 30), host: "relay.test"), "expired"),
+            (try EnginePair(certificate, host: "other.test"), "it is for another name"),
+            (
+                try EnginePair(TestCertificate(for: "relay.test", validSeconds: 30), host: "relay.test"),
+                "it has expired"
+            ),
         ]
         for (pair, word) in cases {
             let failure = #expect(throws: TLSFailure.self) { try pair.connect() }
@@ -140,7 +143,17 @@ struct TLSEngineTests {
                 Issue.record("\(String(describing: failure)) instead of a certificate's")
                 continue
             }
-            #expect(words.contains(word), "\(words)")
+            #expect(words == word)
+        }
+    }
+
+    @Test("all that is wrong with a certificate is one half of a sentence")
+    func doubts() {
+        #expect(CertificateDoubt(1 << 10 | 1 << 6 | 1 << 1).words == "it has expired, its issuer is unknown")
+        #expect(CertificateDoubt(1 << 1).words == "it could not be verified")
+        for flag in 5...21 {
+            let words = CertificateDoubt(1 << flag).words
+            #expect(words.first?.isLowercase == true && words.last?.isLetter == true && !words.contains("."))
         }
     }
 

@@ -73,6 +73,8 @@ final class SimInternet {
     var trace = Trace()
     /// Sees every datagram that leaves a machine.
     var tap: ((Trace.Entry, UnsafeRawBufferPointer) -> Void)?
+    /// Sees every datagram when it comes to a machine.
+    var arrivalTap: ((Trace.Entry, UnsafeRawBufferPointer) -> Void)?
     /// A kernel answers a packet to a port nobody has with an ICMP error.
     var reportsClosedPorts = true
     /// Counts the changes of who has which address: what was looked up before is to be looked up again.
@@ -135,7 +137,7 @@ final class SimInternet {
 
     func abandonAll() {
         for host in hosts { (host.node, host.router) = (nil, nil) }
-        (routers, tap) = ([], nil)
+        (routers, tap, arrivalTap) = ([], nil, nil)
     }
 
     /// Who takes a packet to `address` that leaves from somewhere in `realm`; nil when nobody does.
@@ -195,6 +197,11 @@ final class SimInternet {
             if let router = host.router {
                 forward(flight, by: router, at: host, now: now)
                 continue
+            }
+            if flight.kind == .packet, let arrivalTap {
+                let time = Instant(nanoseconds: now)
+                let entry = Trace.Entry(time: time, from: flight.from, to: flight.to, size: flight.count)
+                arrivalTap(entry, UnsafeRawBufferPointer(start: flight.bytes, count: flight.count))
             }
             let fate = host.node?.arrived(flight) ?? .dropped
             guard fate != .queued else { continue }

@@ -113,6 +113,11 @@ package final class SimWorld: @unchecked Sendable {
     /// Shows every datagram to `tap` when it leaves its machine; its bytes are lent for the call.
     package func watch(_ tap: @escaping (Trace.Entry, UnsafeRawBufferPointer) -> Void) { internet.tap = tap }
 
+    /// Shows every datagram to `tap` when it comes to a machine, as `watch` does when it leaves one.
+    package func watchArrivals(_ tap: @escaping (Trace.Entry, UnsafeRawBufferPointer) -> Void) {
+        internet.arrivalTap = tap
+    }
+
     package func keepTrace() { internet.trace.keepsEntries = true }
 
     /// Runs `action` when the clock gets to `time`, outside every node.

@@ -3,8 +3,10 @@ internal import MewSim
 internal import MewWire
 
 /// Counts what each side sends to addresses that do not carry its link: the law is five probes a second to each. Probes are large
-/// packets of QUIC and questions beside it. Answers are not counted, neither to a question nor the one that is owed for each large
-/// packet of the peer (RFC 9000 §8.2.2): about those decides who asked.
+/// packets of QUIC and questions beside it. Answers are not counted, neither to a question nor the one that is owed for each check
+/// of a path (RFC 9000 §8.2.2): about those decides who asked. Such a check is a large packet, or a small one when its sender has
+/// heard too little from there to be allowed a large one (§8.2.1); that looks like any small packet, and its answer leaves in the
+/// instant in which it comes.
 ///
 /// `@unchecked Sendable`: a simulated world runs on one thread.
 package final class ProbeLaw: @unchecked Sendable {
@@ -16,6 +18,14 @@ package final class ProbeLaw: @unchecked Sendable {
     package init(_ stage: SimStage) {
         self.stage = stage
         stage.world.watch { [weak self] in self?.note($0, $1) }
+        stage.world.watchArrivals { [weak self] in self?.noteArrival($0, $1) }
+    }
+
+    private func noteArrival(_ entry: Trace.Entry, _ bytes: UnsafeRawBufferPointer) {
+        guard ProbeCount.mayCheck(bytes) else { return }
+        let host = entry.to.with(port: 0)
+        if stage.near.machine.hosts.contains(host) { near.heardSmall(from: entry.from, at: entry.time) }
+        if stage.far.machine.hosts.contains(host) { far.heardSmall(from: entry.from, at: entry.time) }
     }
 
     private func note(_ entry: Trace.Entry, _ bytes: UnsafeRawBufferPointer) {
@@ -74,6 +84,8 @@ package struct ProbeCount: Sendable {
     private var sent: [SocketAddress: [Instant]] = [:]
     /// Large packets of the peer that are not answered yet.
     private var owed: [Instant] = []
+    /// Small packets of QUIC that have come in this instant, by where from.
+    private var heard: (at: Instant, from: [SocketAddress: Int]) = (.zero, [:])
     private var present: LinkPath?
     private var seenChanges = 0
 
@@ -88,6 +100,24 @@ package struct ProbeCount: Sendable {
         case .question: break
         case .large: owed.append(time)
         }
+    }
+
+    /// Whether this may be a check of a path that is smaller than it should be.
+    package static func mayCheck(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let first = bytes.first else { return false }
+        return first >= 64 && Kind(bytes) == nil
+    }
+
+    /// Such a packet has come.
+    package mutating func heardSmall(from address: SocketAddress, at time: Instant) {
+        if heard.at != time { heard = (time, [:]) }
+        heard.from[address, default: 0] += 1
+    }
+
+    private mutating func answersSmall(to address: SocketAddress, at time: Instant) -> Bool {
+        guard heard.at == time, let count = heard.from[address], count > 0 else { return false }
+        heard.from[address] = count - 1
+        return true
     }
 
     /// - Parameter paths: all until now; those from before are known.
@@ -105,6 +135,7 @@ package struct ProbeCount: Sendable {
         guard present != .direct(address) else { return }
         switch kind {
         case .large where !owed.isEmpty && owed[0].duration(to: time) <= Self.answerTime: owed.removeFirst()
+        case .large where answersSmall(to: address, at: time): break
         case .large, .question: sent[address, default: []].append(time)
         }
     }

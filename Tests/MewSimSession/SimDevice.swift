@@ -115,10 +115,13 @@ package final class SimDevice: @unchecked Sendable {
         if log.isHeard { tell(event) }
     }
 
-    /// As an app does with every connection; from then on it is told what changes.
+    /// As an app does until it has a list. From then on it is told what changes, and the client asks on every new connection.
     private func listSessions() {
         guard let supervisor else { return }
-        machine.loop.spawn { _ = try? await supervisor.listSessions() }
+        machine.loop.spawn {
+            guard await supervisor.view.sessions == nil else { return }
+            _ = try? await supervisor.listSessions()
+        }
     }
 
     /// Its person does not wait for news of what was under way, and sends it again as it was as soon as that is possible. The

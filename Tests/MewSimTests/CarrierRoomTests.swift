@@ -14,6 +14,7 @@ private final class NarrowCarrier: DatagramCarrier, @unchecked Sendable {
     var onReceive: ((UnsafeRawBufferPointer, Int, UInt64) -> Void)?
     var onReturn: (() -> Void)?
     var onRoom: (() -> Void)?
+    var onAbsent: ((UInt64) -> Void)?
     weak var other: NarrowCarrier?
     let node: SimNode
     var tellsWhetherItHasRoom = true

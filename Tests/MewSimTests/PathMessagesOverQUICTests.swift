@@ -14,6 +14,7 @@ private final class Wire: DatagramCarrier, @unchecked Sendable {
     var onReceive: ((UnsafeRawBufferPointer, Int, UInt64) -> Void)?
     var onReturn: (() -> Void)?
     var onRoom: (() -> Void)?
+    var onAbsent: ((UInt64) -> Void)?
     weak var other: Wire?
     let node: SimNode
     var isDown = false

@@ -14,6 +14,7 @@ private final class Pipe: DatagramCarrier, @unchecked Sendable {
     var onReceive: ((UnsafeRawBufferPointer, Int, UInt64) -> Void)?
     var onReturn: (() -> Void)?
     var onRoom: (() -> Void)?
+    var onAbsent: ((UInt64) -> Void)?
     weak var other: Pipe?
     let node: SimNode
     /// How this half names the other one's owner.

@@ -271,6 +271,81 @@ struct DamagedFileTests {
         }
     }
 
+    private func repairs(of store: SQLiteStore) async throws -> [StoreRepair] {
+        [StoreRepair](stored: try await store.setting(.repairs))
+    }
+
+    @Test(
+        "a file of which nothing can be read is set aside, and the total loss is told until a start after a clean end")
+    func totalLoss() async throws {
+        try await withDirectory { directory, loop in
+            let path = directory("mew.db")
+            try await makeDatabase(path, on: loop)
+            let size = try Self.content(of: path).count
+            try Self.write([UInt8](repeating: 0xa5, count: size), to: path)
+            for _ in 0..<2 {
+                let again = try await SQLiteStore.open(path: path, on: loop)
+                #expect(try await again.devices().isEmpty)
+                let aside = path + ".damaged-1"
+                #expect(access(aside, F_OK) == 0)
+                #expect(
+                    try await repairs(of: again) == [
+                        StoreRepair(setAside: aside, keptRows: 0, knowsSessions: false, knowsDevices: false)
+                    ])
+                await again.close()
+                forgetCleanEnd(path)
+            }
+            execute("DELETE FROM settings WHERE name='store.open'", path)
+            let last = try await SQLiteStore.open(path: path, on: loop)
+            #expect(try await repairs(of: last).isEmpty)
+            await last.close()
+        }
+    }
+
+    @Test(
+        "a repair tells whether sessions or devices may be gone that nobody can name",
+        arguments: ["messages", "sessions", "devices"])
+    func lostWithoutTrace(_ table: String) async throws {
+        try await withDirectory { directory, loop in
+            let path = directory("mew.db")
+            try await makeDatabase(path, on: loop)
+            var bytes = try Self.content(of: path)
+            let definition = try #require(Self.position(of: "CREATE TABLE \(table)", in: bytes))
+            bytes[definition + 1] = 0xff
+            try Self.write(bytes, to: path)
+            let again = try await SQLiteStore.open(path: path, on: loop)
+            let repair = try #require(try await repairs(of: again).first)
+            #expect(repair.knowsSessions == (table != "sessions") && repair.knowsDevices == (table != "devices"))
+            #expect(repair.keptRows > 0)
+            await again.close()
+        }
+    }
+
+    // MARK: - What is no database
+
+    private static let intruders: [(name: String, make: @Sendable (String) -> Int32, problem: UnusableFile)] = [
+        ("a directory", { mkdir($0, 0o700) }, .notAFile("a directory")),
+        ("a named pipe", { mkfifo($0, 0o600) }, .notAFile("a named pipe")),
+        ("a link to a device", { symlink("/dev/null", $0) }, .notAFile("a device")),
+    ]
+
+    @Test(
+        "what is no file is named and left where it is, in the place of the database and of its log", arguments: 0..<3)
+    func noFile(_ index: Int) async throws {
+        let intruder = Self.intruders[index]
+        try await withDirectory { directory, loop in
+            for name in ["mew.db", "mew.db-wal"] {
+                let path = directory(name)
+                #expect(intruder.make(path) == 0)
+                await #expect(throws: StoreError.unusable(path: path, intruder.problem)) {
+                    _ = try await SQLiteStore.open(path: directory("mew.db"), on: loop)
+                }
+                #expect(rename(path, directory("moved-\(name)")) == 0, "it is still there")
+                #expect(access(directory("mew.db.damaged-1"), F_OK) != 0)
+            }
+        }
+    }
+
     @Test("a repair needs little memory, however large the file is")
     func repairMemory() async throws {
         try await withDirectory { directory, loop in

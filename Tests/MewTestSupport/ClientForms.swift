@@ -179,6 +179,9 @@ extension WireForm {
             #"{"type":"receipt_query","op_ids":["01K4SJKMRW0000000000000PS1","01K4SJKMRW000000000000REQ1"],"settle":true}"#
         ),
         WireForm(
+            #"!request_query ending |"#,
+            #"{"type":"request_query","ending":"REQ1"}"#),
+        WireForm(
             #"!lease kind target act |"#,
             #"{"type":"lease","kind":"input","target":"sess_01K4SJKHR00000000000SESS01","act":"take_if_free"}"#),
         WireForm(

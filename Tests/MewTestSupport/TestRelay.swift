@@ -149,8 +149,9 @@ package final class TestRelay: RelayConnector, @unchecked Sendable {
 
     private func forward(_ datagrams: RelayDatagrams, from client: Client) {
         // The newest connection of a node gets its packets.
-        guard let sender = client.node, let receiver = clients.last(where: { $0.node == datagrams.peer }) else {
-            return
+        guard let sender = client.node else { return }
+        guard let receiver = clients.last(where: { $0.node == datagrams.peer }) else {
+            return client.send(.endpointGone(datagrams.peer))
         }
         forwardedCount += 1
         receiver.send(

@@ -100,7 +100,8 @@ struct EnumTests {
     func scopes() {
         let observe = """
             remote_hello attach_session load_session_history list_sessions list_projects list_models ping list_dir \
-            list_filesystem_dir read_file_preview git_status watch_workspace resume_session list_agents list_personas
+            list_filesystem_dir read_file_preview git_status watch_workspace resume_session list_agents list_personas \
+            request_query
             """
         let collaborate = """
             prompt cancel permission_response ask_user_response plan_approval_response yield_control guide receipt_query \

@@ -98,6 +98,8 @@ public final class Feed<Element: Sendable>: AsyncSequence, Sendable {
 
     /// For tests.
     var waitingSenders: Int { state.withLock { $0.senders.count } }
+    /// For tests: somebody waits for an element.
+    var isAwaited: Bool { state.withLock { $0.reader != nil } }
 
     /// False when the feed ended or this task was cancelled.
     private func wait(with element: Element) async -> Bool {

@@ -15,6 +15,9 @@ extension DaemonSupervisor {
     }
 
     /// Sends what was written to the session. The draft stays until the daemon has it, and longer when it is changed meanwhile.
+    ///
+    /// - Throws: `busy` while nobody knows whether this draft arrived before, and when it is not what is kept any more: another
+    ///   program has changed or sent it. `view` shows then what is kept.
     public func promptDraft(in session: SessionID) async throws(ClientError) -> OperationID {
         guard let draft = view.drafts[session] else {
             throw ClientError(.badInput, "nothing is written", isLocal: true)
@@ -27,16 +30,21 @@ extension DaemonSupervisor {
     /// Keeps what a person is writing to a session; an empty text is no draft.
     public func write(_ text: String, to session: SessionID) async throws(ClientError) {
         let node = view.record.node
-        let drafts: [Draft]
+        let drafts: Drafts
         do throws(ClientStoreError) {
             drafts = try await environment.store.update { records throws(ClientStoreError) in
                 guard records.drafts.write(text, to: session, of: node) != nil else { throw .draftTooLong }
-                return records.drafts.all.filter { $0.daemon == node }
+                return records.drafts
             }
         } catch {
             throw ClientError(error)
         }
-        await handle(.drafts(drafts))
+        await show(drafts)
+    }
+
+    private func show(_ drafts: Drafts) async {
+        let node = view.record.node
+        await handle(.drafts(drafts.all.filter { $0.daemon == node }, asOf: drafts.last))
     }
 
     /// The same words to the same session, of which nobody knows whether they arrived; also of earlier programs.
@@ -44,7 +52,7 @@ extension DaemonSupervisor {
         guard let content = OperationContent(.prompt(ClientMessage.Prompt(text: text))) else { return nil }
         do throws(ClientStoreError) {
             return try await environment.store.records().unknown(
-                content, to: session, of: view.record.node, as: environment.store.asKnown)
+                content, to: session, of: view.record.node, as: asKnown)
         } catch {
             throw ClientError(error)
         }
@@ -146,6 +154,12 @@ extension DaemonSupervisor {
         return (last ?? nil) ?? view.operations[id] ?? state.ended[id] ?? now
     }
 
+    /// What is known here comes before what was kept, which may have failed.
+    private var asKnown: @Sendable (Operation) -> Operation {
+        let (here, store) = (view.operations, environment.store)
+        return { here[$0.id] ?? store.asKnown($0) }
+    }
+
     // MARK: - Sending
 
     /// Records the operation, sends it and returns its ID.
@@ -176,15 +190,16 @@ extension DaemonSupervisor {
         from draft: DraftRevision? = nil, _ intent: Intent = .other
     ) async throws(ClientError) -> Operation {
         let (node, wall, entropy) = (view.record.node, environment.wallClock(), environment.entropy)
-        let store = environment.store
+        let (store, asKnown) = (environment.store, asKnown)
         let operation: Operation
         do throws(ClientStoreError) {
             operation = try await store.update { records throws(ClientStoreError) in
                 if kind.runsWords, let content, let session,
-                    let twin = records.unknown(content, to: session, of: node, as: store.asKnown)
+                    let twin = records.unknown(content, to: session, of: node, as: asKnown)
                 {
                     throw .unknownDelivery(twin.id)
                 }
+                if let draft, let session { try records.checkUnsent(draft, to: session, of: node) }
                 let begun = records.begin(
                     kind, at: node, session: session, by: store.instance, saying: content, from: draft, wall: wall,
                     entropy: entropy)
@@ -192,6 +207,7 @@ extension DaemonSupervisor {
                 return begun
             }
         } catch {
+            if error == .draftChanged { _ = await readRecords() }
             throw ClientError(error)
         }
         // It is kept already: only told.
@@ -202,6 +218,17 @@ extension DaemonSupervisor {
     /// Keeps how far an operation got, then tells who waits for it: a program that ends when it has been told leaves nothing open.
     func keep(_ operation: Operation) async {
         beingKept[operation.id, default: 0] += 1
+        var kept: Operation
+        repeat {
+            kept = latest(operation)
+            await save(kept)
+            // A store need not make changes in the order they were asked for: what is kept last must be the newest.
+        } while latest(operation) != kept
+        beingKept[operation.id] = beingKept[operation.id].flatMap { $0 > 1 ? $0 - 1 : nil }
+        tell(operation)
+    }
+
+    private func save(_ operation: Operation) async {
         do throws(ClientStoreError) {
             try await environment.store.update { $0.record(operation) }
         } catch {
@@ -209,14 +236,16 @@ extension DaemonSupervisor {
                 Diagnostic(
                     .warning, "client", "operation_not_saved", "how far an operation got was not saved: \(error)"))
         }
-        beingKept[operation.id] = beingKept[operation.id].flatMap { $0 > 1 ? $0 - 1 : nil }
-        tell(operation)
+    }
+
+    private func latest(_ operation: Operation) -> Operation {
+        view.operations[operation.id] ?? state.ended[operation.id] ?? operation
     }
 
     /// What it has passed meanwhile is not told any more: whoever keeps what it passed to tells that.
     private func tell(_ operation: Operation) {
-        let latest = view.operations[operation.id] ?? state.ended[operation.id] ?? operation
-        let isPassed = latest.isAhead(of: operation)
+        let latest = latest(operation)
+        let isPassed = latest.state != operation.state
         guard !isPassed || beingKept[operation.id] == nil else { return }
         let kept = isPassed ? latest : operation
         for feed in operationWaiters[operation.id] ?? [] { feed.offerNow(kept) }
@@ -228,22 +257,28 @@ extension DaemonSupervisor {
 
     /// Takes over what programs that have ended asked of this daemon: nobody else would ask how it went.
     func adoptOrphans() async {
-        guard adopts else { return }
-        let records: ClientRecords
-        do throws(ClientStoreError) {
-            records = try await environment.store.records()
-        } catch {
-            return environment.diagnostics.record(
-                Diagnostic(.warning, "client", "operations_not_read", "what was asked before was not read: \(error)"))
-        }
+        guard adopts, let records = await readRecords() else { return }
         let (store, node) = (environment.store, view.record.node)
-        await handle(.drafts(records.drafts.all.filter { $0.daemon == node }))
         let orphans = records.operations.filter { operation in
             // What this very program is sending is about to be seen here; the rest of its own an earlier supervisor left.
             let isOurs = operation.instance == store.instance && operation.state != .sending
             return operation.daemon == node && (isOurs || operation.instance.map(store.isRunning) != true)
         }
         await handle(.found(orphans.map(store.asKnown)))
+    }
+
+    /// Reads what is kept, and shows what is written.
+    private func readRecords() async -> ClientRecords? {
+        let records: ClientRecords
+        do throws(ClientStoreError) {
+            records = try await environment.store.records()
+        } catch {
+            environment.diagnostics.record(
+                Diagnostic(.warning, "client", "operations_not_read", "what was asked before was not read: \(error)"))
+            return nil
+        }
+        await show(records.drafts)
+        return records
     }
 
     /// Asks about operations, also of earlier processes; each answer comes as `ClientEvent.operation` and is kept.
@@ -288,7 +323,7 @@ extension ClientError {
             case .notSaved: .notSaved
             case .unreadable, .notAFile, .damaged: .internal
             case .refused: .badInput
-            case .tooManyOperations, .unknownDelivery: .busy
+            case .tooManyOperations, .unknownDelivery, .draftChanged: .busy
             case .draftTooLong: .tooLarge
             }
         self.init(code, error.description, isLocal: true)

@@ -10,15 +10,18 @@ public struct Draft: Hashable, Sendable {
 }
 
 /// Each change of a draft has another one: a receipt clears only the text that it is about.
-public struct DraftRevision: Hashable, Sendable {
+public struct DraftRevision: Hashable, Sendable, Comparable {
     let number: UInt64
+
+    public static func < (left: Self, right: Self) -> Bool { left.number < right.number }
 }
 
 /// The drafts of one device, one a session at most.
 public struct Drafts: Hashable, Sendable {
     /// The one that was changed last is last.
     public private(set) var all: [Draft]
-    /// Grows for ever, so that a draft that was cleared and begun anew is another one.
+    /// Grows with every change and for ever: a draft that was cleared and begun anew is another one, and of two states of the
+    /// drafts the newer one is known.
     private(set) var lastRevision: UInt64
 
     /// The bytes of one text. More is a file.
@@ -31,15 +34,19 @@ public struct Drafts: Hashable, Sendable {
         (self.all, self.lastRevision) = (all, lastRevision)
     }
 
+    /// The last change.
+    var last: DraftRevision { DraftRevision(number: lastRevision) }
+
     public subscript(daemon: NodeID, session: SessionID) -> Draft? {
         all.first { $0.daemon == daemon && $0.session == session }
     }
 
-    /// Keeps what is written now; nothing is no draft.
+    /// Keeps what is written now; nothing is no draft, and the same text is the same draft.
     ///
     /// - Returns: nil, and nothing is changed, when the text is too long.
     public mutating func write(_ text: String, to session: SessionID, of daemon: NodeID) -> DraftRevision? {
         guard text.utf8.count <= Self.maxBytes else { return nil }
+        if let written = self[daemon, session], written.text == text { return written.revision }
         lastRevision += 1
         let revision = DraftRevision(number: lastRevision)
         all.removeAll { $0.daemon == daemon && $0.session == session }
@@ -58,7 +65,9 @@ public struct Drafts: Hashable, Sendable {
 
     /// The daemon has this text. What was written since stays.
     mutating func clear(_ revision: DraftRevision) {
-        all.removeAll { $0.revision == revision }
+        guard let index = all.firstIndex(where: { $0.revision == revision }) else { return }
+        all.remove(at: index)
+        lastRevision += 1
     }
 
     mutating func forget(_ daemon: NodeID) {

@@ -33,6 +33,8 @@ public struct DaemonRecord: Hashable, Sendable {
     public private(set) var reachCounter: UInt64?
     /// The last few starts of it that answered us, the newest last.
     public private(set) var boots: [BootID]
+    /// What its sessions are called here.
+    public var sessionNumbers: SessionNumbers
     public let addedAt: WallTime
 
     /// More addresses than this are tried too late to matter: a dial has ten seconds.
@@ -46,10 +48,11 @@ public struct DaemonRecord: Hashable, Sendable {
         node: NodeID, name: String, addresses: [SocketAddress] = [], relays: [String] = [], scope: Scope? = nil,
         token: String? = nil, version: String? = nil, lastProof: WallTime? = nil, reachCounter: UInt64? = nil,
         boots: [BootID] = [], namedRelays: [String] = [], formerRelays: [String] = [], relayAccess: [RelayAccess] = [],
-        addedAt: WallTime
+        sessionNumbers: SessionNumbers = SessionNumbers(), addedAt: WallTime
     ) {
         (self.node, self.name, self.scope, self.token) = (node, name, scope, token)
         (self.version, self.lastProof, self.addedAt) = (version, lastProof, addedAt)
+        self.sessionNumbers = sessionNumbers
         (self.reachCounter, self.boots) = (reachCounter, boots.suffix(Self.maxBoots))
         self.addresses = Array(addresses.prefix(Self.maxAddresses))
         self.relays = Array(relays.prefix(Self.maxRelays))

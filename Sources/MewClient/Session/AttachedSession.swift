@@ -46,17 +46,11 @@ public struct AttachedSession: Sendable {
     /// Ours, to know our own lease.
     private let device: NodeID?
     private var isResuming = false
-    /// Older pages that were asked for: the `ref` of the request and its cursor, the oldest first.
-    private var askedPages: [(ref: String, before: UInt64)] = []
-    /// Text of our own prompts whose echo is still to come; stock links only (spec/mew-wire.md §5.5).
-    private var ownTexts: [String] = []
+    private var askedPages = AskedPages()
+    private var echoes = OwnEchoes()
 
     /// A daemon asks a few at once; more than this is a daemon gone wrong, and the oldest give way.
     public static let maxRequests = 64
-    /// A watcher that stays for months must not grow for ever; the oldest thousand go at once.
-    public static let maxMessages = 10_000
-    private static let maxOwnTexts = 16
-    private static let maxAskedPages = 8
 
     /// - Parameter device: the node ID of this device.
     public init(id: SessionID, device: NodeID? = nil) {
@@ -120,7 +114,7 @@ public struct AttachedSession: Sendable {
     public mutating func channelLost(_ reason: ClientError) -> [Effect] {
         guard phase != .gone else { return [] }
         isResuming = false
-        (arriving, askedPages) = (nil, [])
+        (arriving, askedPages) = (nil, AskedPages())
         shown.set(.open) { _ in true }
         return enter(.lost(reason))
     }
@@ -175,7 +169,7 @@ public struct AttachedSession: Sendable {
         case .sessionActivityChanged(let change): return activity(change, frame)
         case .error:
             // A page that was refused may be asked for again.
-            if let ref = frame.ref { _ = takeAsked(ref) }
+            if let ref = frame.ref { _ = askedPages.take(ref) }
             return [.accept(frame)]
         case .sessionTitleChanged(let change):
             edit { $0.title = change.title }
@@ -229,7 +223,7 @@ public struct AttachedSession: Sendable {
     private mutating func history(
         _ page: DaemonMessage.SessionHistoryPage, _ frame: DaemonFrame, isNative: Bool
     ) -> [Effect] {
-        let asked = takeAsked(frame.ref)
+        let asked = askedPages.take(frame.ref)
         guard page.replaces else { return fits(page, asked) ? [.accept(frame)] : [] }
         isResuming = false
         if let sequence = page.asOfSequence { edit { $0.lastSequence = sequence } }
@@ -255,14 +249,7 @@ public struct AttachedSession: Sendable {
 
     /// A page before what is shown was asked for; its answer carries `ref`.
     mutating func pageAsked(before: UInt64, ref: String) {
-        askedPages.append((ref, before))
-        if askedPages.count > Self.maxAskedPages { askedPages.removeFirst() }
-    }
-
-    /// What was asked with this answer. Stock daemons answer in order and name nothing.
-    private mutating func takeAsked(_ ref: String?) -> UInt64? {
-        let index = ref.map { ref in askedPages.firstIndex { $0.ref == ref } } ?? askedPages.indices.first
-        return index.map { askedPages.remove(at: $0).before }
+        askedPages.add(before: before, ref: ref)
     }
 
     /// Only the page before the first message fits there: not one that was under way when the list was cleared or replaced, and
@@ -315,15 +302,8 @@ public struct AttachedSession: Sendable {
     // MARK: - Own echo
 
     /// A prompt was sent over a stock link; its echo will carry the same text.
-    public mutating func sent(text: String) {
-        ownTexts.append(text)
-        if ownTexts.count > Self.maxOwnTexts { ownTexts.removeFirst() }
-    }
+    public mutating func sent(text: String) { echoes.sent(text) }
 
     /// Whether a `user_message` of a stock link is our own; each echo counts once.
-    public mutating func isEcho(_ text: String) -> Bool {
-        guard let index = ownTexts.firstIndex(of: text) else { return false }
-        ownTexts.remove(at: index)
-        return true
-    }
+    public mutating func isEcho(_ text: String) -> Bool { echoes.take(text) }
 }

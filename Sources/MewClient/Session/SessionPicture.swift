@@ -4,7 +4,7 @@ public import MewWire
 
 /// A session as it stands at one moment: what people see of it.
 public struct SessionPicture: Sendable {
-    /// What was said, assembled from pages and events; at most `AttachedSession.maxMessages`.
+    /// What was said, assembled from pages and events; at most `maxMessages` and `maxBytes`, and what is still being written.
     public internal(set) var transcript: TranscriptReducer
     /// The last event that is in it.
     public internal(set) var lastSequence = SequenceNumber.zero
@@ -21,6 +21,13 @@ public struct SessionPicture: Sendable {
     var unconfirmed: Set<RequestID> = []
     /// The oldest messages were let go: no older page fits before what is left.
     private(set) var isTrimmed = false
+    private var sizes = MessageSizes()
+
+    /// A watcher that stays for months must not grow for ever; the oldest thousand go at once.
+    public static let maxMessages = 10_000
+    /// The same of messages of hundreds of kilobytes, in memory: 32 MiB are a day of a busy agent, and with a snapshot that is on
+    /// its way still no burden to a phone. The oldest eighth goes at once.
+    public static let maxBytes = 32 << 20
 
     init(_ id: SessionID) {
         transcript = TranscriptReducer(session: id.ulid ?? ULID(high: 0, low: 0))
@@ -39,10 +46,31 @@ public struct SessionPicture: Sendable {
     }
 
     mutating func apply(_ frame: DaemonFrame, at now: WallTime) {
-        transcript.apply(frame.message, sequence: frame.sequence, at: now)
-        guard transcript.messages.count > AttachedSession.maxMessages else { return }
-        transcript.removeFirst(AttachedSession.maxMessages / 10)
+        let change = transcript.apply(frame.message, sequence: frame.sequence, at: now)
+        sizes.follow(change, by: frame.message, in: transcript.messages)
+        trim()
+    }
+
+    private mutating func trim() {
+        var excess = sizes.count > Self.maxMessages ? Self.maxMessages / 10 : 0
+        if sizes.total > Self.maxBytes { excess = max(excess, sizes.excess(over: Self.maxBytes / 8 * 7)) }
+        guard excess > 0 else { return }
+        excess = min(excess, firstUnfinished ?? excess)
+        guard excess > 0 else { return }
+        transcript.removeFirst(excess)
+        sizes.removeFirst(excess)
         isTrimmed = true
+    }
+
+    /// The first message that events may still change: one with an open part, or the newest answer, whose next part or end is to
+    /// come. Without it they would change nothing, or begin it anew without its beginning.
+    private var firstUnfinished: Int? {
+        guard isRunning || transcript.streamingPart != nil else { return nil }
+        let newest = transcript.messages.lastIndex { $0.role == .assistant }
+        return transcript.messages.indices.first { index in
+            index == newest
+                || transcript.messages[index].parts.contains { $0.isOpenCall || $0.id == transcript.streamingPart }
+        }
     }
 
     // MARK: - Requests

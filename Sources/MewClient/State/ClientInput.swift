@@ -54,8 +54,9 @@ enum ClientInput: Sendable {
     case found([Operation])
     /// The moment to ask about everything that is not over.
     case askAgain
-    /// What is kept of what people are writing to sessions of this daemon.
-    case drafts([Draft])
+    /// What was kept of what people are writing to sessions of this daemon after the change `asOf`. Lists may be told in another
+    /// order than they were read.
+    case drafts([Draft], asOf: DraftRevision)
 }
 
 /// What an operation is about, as far as it is shown before the daemon says anything.
@@ -75,6 +76,8 @@ enum ClientEffect: Sendable, Equatable {
     case remember(RecordNews)
     case query([OperationID], settle: Bool, ref: String)
     case resume(SessionID, after: SequenceNumber)
+    /// Ask for the lists; the answers come as messages to everyone do.
+    case listSessions
     /// Attach again, from the event we have.
     case reattach(SessionID)
     /// To whoever waits for this answer.

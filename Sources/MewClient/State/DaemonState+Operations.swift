@@ -45,6 +45,21 @@ extension DaemonState {
         return [.keep(operation)]
     }
 
+    // MARK: - Drafts
+
+    mutating func show(_ drafts: [Draft], asOf change: DraftRevision) {
+        if let shown = draftsAsOf, change < shown { return }
+        draftsAsOf = change
+        // A receipt is told to the records after it is known here.
+        let waiting = drafts.filter { !hasArrived($0.revision) }
+        view.drafts = Dictionary(waiting.map { ($0.session, $0) }) { _, newer in newer }
+    }
+
+    private func hasArrived(_ draft: DraftRevision) -> Bool {
+        let isIt = { (operation: Operation) in operation.draft == draft && operation.hasArrived }
+        return view.operations.values.contains(where: isIt) || ended.contains(where: isIt)
+    }
+
     // MARK: - Receipts
 
     /// - Parameter ref: names the query it answers, if it answers one.

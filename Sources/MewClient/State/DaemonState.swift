@@ -15,6 +15,8 @@ struct DaemonState: Sendable {
     var ended = EndedOperations()
     var own = OwnOperations()
     var settlingQueries = SettlingQueries()
+    /// The change of the drafts after which they were as they are shown.
+    var draftsAsOf: DraftRevision?
     private var shownAlerts = AlertMemory()
 
     /// - Parameters:
@@ -71,8 +73,8 @@ struct DaemonState: Sendable {
             return advance(receipt.operation) { $0.received(receipt, isSettled: isSettled) }
         case .found(let operations): return operations.flatMap { found($0) }
         case .askAgain: return queries()
-        case .drafts(let drafts):
-            view.drafts = Dictionary(drafts.map { ($0.session, $0) }) { _, newer in newer }
+        case .drafts(let drafts, let change):
+            show(drafts, asOf: change)
             return []
         }
     }
@@ -98,6 +100,8 @@ struct DaemonState: Sendable {
         for id in view.attached.keys.sorted(by: { $0.text < $1.text }) where view.attached[id]?.phase != .gone {
             effects += attachAgain(id)
         }
+        // What changed while there was no link, nobody told. Until the answer the last list stays.
+        if view.sessions != nil { effects.append(.listSessions) }
         return effects
     }
 

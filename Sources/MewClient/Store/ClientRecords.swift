@@ -40,6 +40,16 @@ public struct ClientRecords: Hashable, Sendable {
         return kept + content.bytes.count <= Self.maxContentBytes
     }
 
+    /// One draft is one prompt: sent again only when the one before certainly did not arrive.
+    ///
+    /// - Throws: when there is an operation of it whose end is not known, or it is not what is written now.
+    func checkUnsent(
+        _ draft: DraftRevision, to session: SessionID, of daemon: NodeID
+    ) throws(ClientStoreError) {
+        guard drafts[daemon, session]?.revision == draft else { throw .draftChanged }
+        if let sent = operations.first(where: { $0.draft == draft }) { throw .unknownDelivery(sent.id) }
+    }
+
     /// An operation that said the same to the same session, and of which nobody knows whether it arrived.
     func unknown(
         _ content: OperationContent, to session: SessionID, of daemon: NodeID, as known: (Operation) -> Operation

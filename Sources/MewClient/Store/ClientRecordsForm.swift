@@ -67,12 +67,23 @@ extension DaemonRecord: Record {
             "former_relays", old.flatMap { $0.formerRelays.isEmpty ? nil : $0.formerRelays })
         let access: [RelayAccess]? = try f.optional(
             "relay_access", old.flatMap { $0.relayAccess.isEmpty ? nil : $0.relayAccess })
+        let numbers: [SessionNumbers.Entry]? = try f.optional(
+            "session_numbers", old.flatMap { $0.sessionNumbers.entries.isEmpty ? nil : $0.sessionNumbers.entries })
+        let lastNumber: UInt64? = try f.optional(
+            "last_session_number", old.flatMap { $0.sessionNumbers.last == 0 ? nil : $0.sessionNumbers.last })
         let addedAt: WallTime = try f.required("added_at_ms", old?.addedAt)
         self.init(
             node: node, name: name, addresses: addresses.compactMap { SocketAddress($0) }, relays: relays, scope: scope,
             token: token, version: version, lastProof: lastProof, reachCounter: reachCounter,
             boots: boots ?? [], namedRelays: named ?? [], formerRelays: former ?? [], relayAccess: access ?? [],
-            addedAt: addedAt)
+            sessionNumbers: SessionNumbers(numbers ?? [], last: lastNumber ?? 0), addedAt: addedAt)
+    }
+}
+
+extension SessionNumbers.Entry: Record {
+    package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
+        session = try f.required("session_id", old?.session)
+        number = try f.required("number", old?.number)
     }
 }
 

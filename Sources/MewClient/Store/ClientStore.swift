@@ -56,6 +56,8 @@ public enum ClientStoreError: Error, Hashable, Sendable, CustomStringConvertible
     /// The same was said before, and nobody knows whether it arrived.
     case unknownDelivery(OperationID)
     case draftTooLong
+    /// It was written anew or sent since it was read.
+    case draftChanged
 
     public var description: String {
         switch self {
@@ -68,6 +70,7 @@ public enum ClientStoreError: Error, Hashable, Sendable, CustomStringConvertible
         case .tooManyOperations: "too many operations wait to be settled"
         case .unknownDelivery(let id):
             "the same may have arrived before (…\(id.description.suffix(6))); ask about that one first"
+        case .draftChanged: "what is written was changed or sent meanwhile"
         case .draftTooLong: "a draft has at most \(Drafts.maxBytes >> 10) KiB"
         }
     }

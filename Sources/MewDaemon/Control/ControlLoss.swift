@@ -1,34 +1,6 @@
 import MewSession
 package import MewWire
 
-/// What a damaged database lost: told at the start and by `mew status` until a start after a clean end.
-package struct StoreDamage: Sendable {
-    package let losses: [ControlLoss]
-    /// Sessions of which rows are left and not even the name.
-    package let sessionsGone: Int
-
-    package init(losses: [ControlLoss] = [], sessionsGone: Int = 0) {
-        (self.losses, self.sessionsGone) = (losses, sessionsGone)
-    }
-
-    /// A sentence for the start; nil when nothing was lost.
-    var warning: String? {
-        let lost = losses.isEmpty ? nil : "\(Self.sessions(losses.count)) lost something"
-        let gone =
-            switch sessionsGone {
-            case ...0: String?.none
-            case 1: "1 session is gone with its name"
-            default: "\(sessionsGone) sessions are gone with their names"
-            }
-        let parts = [lost, gone].compactMap { $0 }
-        guard !parts.isEmpty else { return nil }
-        let what = parts.joined(separator: ", and ")
-        return "The database was damaged. What could be read was kept; \(what): see 'mew status'."
-    }
-
-    private static func sessions(_ count: Int) -> String { count == 1 ? "1 session" : "\(count) sessions" }
-}
-
 /// What one session lost with a damaged database, as `mew status` shows it.
 package struct ControlLoss: Equatable, Sendable {
     package let session: String

@@ -23,17 +23,13 @@ package struct ControlStatus: Equatable, Sendable {
     package let isSaving: Bool
     /// Half a sentence, when nothing is being saved.
     package let notSavingReason: String?
-    /// What a damaged database lost, until the next start after a clean end.
-    package let losses: [ControlLoss]
-    /// Sessions of which a damaged database has rows left and not even the name; told as long as `losses`.
-    package let sessionsGone: Int
+    package let damage: StoreDamage
 
     package init(
         node: NodeID, name: String, version: String, upMs: Int64, addresses: [String], relays: [String],
         relayLegs: [ControlRelay] = [], links: [ControlLink], sessions: Int, runningSessions: Int,
         sessionsNeedingYou: Int = 0, pairedDevices: Int, windowSecondsLeft: Int64?,
-        isSaving: Bool, notSavingReason: String?, losses: [ControlLoss] = [],
-        sessionsGone: Int = 0
+        isSaving: Bool, notSavingReason: String?, damage: StoreDamage = StoreDamage()
     ) {
         self.node = node
         self.name = name
@@ -50,12 +46,11 @@ package struct ControlStatus: Equatable, Sendable {
         self.windowSecondsLeft = windowSecondsLeft
         self.isSaving = isSaving
         self.notSavingReason = notSavingReason
-        self.losses = losses
-        self.sessionsGone = sessionsGone
+        self.damage = damage
     }
 
     var json: JSON {
-        [
+        let status: JSONObject = [
             "node_id": .string(node.hex), "name": .string(name), "version": .string(version), "up_ms": .integer(upMs),
             "addrs": .array(addresses.map(JSON.string)), "relays": .array(relays.map(JSON.string)),
             "relay_legs": .array(relayLegs.map(\.json)), "links": .array(links.map(\.json)),
@@ -63,9 +58,9 @@ package struct ControlStatus: Equatable, Sendable {
             "running_sessions": .integer(Int64(runningSessions)), "needs_you": .integer(Int64(sessionsNeedingYou)),
             "paired_devices": .integer(Int64(pairedDevices)),
             "window_seconds_left": windowSecondsLeft.map(JSON.integer) ?? .null, "saving": .bool(isSaving),
-            "reason": notSavingReason.map(JSON.string) ?? .null, "losses": .array(losses.map(\.row)),
-            "sessions_gone": .integer(Int64(sessionsGone)),
+            "reason": notSavingReason.map(JSON.string) ?? .null,
         ]
+        return .object(damage.fields.reduce(into: status) { $0[$1.0] = $1.1 })
     }
 
     init(_ reader: ControlFields) throws(ControlError) {
@@ -73,8 +68,6 @@ package struct ControlStatus: Equatable, Sendable {
         for leg in try reader.list("relay_legs") { legs.append(try ControlRelay(leg)) }
         var links: [ControlLink] = []
         for link in try reader.list("links") { links.append(try ControlLink(link)) }
-        var losses: [ControlLoss] = []
-        for loss in reader.optionalList("losses") { losses.append(try ControlLoss(loss)) }
         self.init(
             node: try reader.node("node_id"), name: try reader.text("name"), version: try reader.text("version"),
             upMs: try reader.integer("up_ms"), addresses: try reader.texts("addrs"),
@@ -85,7 +78,6 @@ package struct ControlStatus: Equatable, Sendable {
             sessionsNeedingYou: Int(clamping: reader.optionalInteger("needs_you") ?? 0),
             pairedDevices: Int(clamping: try reader.integer("paired_devices")),
             windowSecondsLeft: reader.optionalInteger("window_seconds_left"), isSaving: try reader.flag("saving"),
-            notSavingReason: reader.optionalText("reason"), losses: losses,
-            sessionsGone: Int(clamping: reader.optionalInteger("sessions_gone") ?? 0))
+            notSavingReason: reader.optionalText("reason"), damage: try StoreDamage(reader))
     }
 }

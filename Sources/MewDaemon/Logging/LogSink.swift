@@ -75,6 +75,17 @@ package final class LogSink: DiagnosticSink {
         write(diagnostic)
     }
 
+    /// Returns when everything that was recorded before is written. For the end of a process; a reader that is stuck does not keep
+    /// it for longer than `limit`, by the clock of `timer`.
+    package func flush(within limit: Duration, by timer: any Loop) async {
+        let done = Gate()
+        loop.post { [self] in
+            writeAll()
+            done.close()
+        }
+        await withTimeLimit(limit, on: timer) { _ = await done.passed() }
+    }
+
     /// How many lines of its kind were left out before this one; nil when this one is left out too.
     private func take(_ diagnostic: Diagnostic) -> Int? {
         let now = loop.now

@@ -60,12 +60,14 @@ package struct DaemonReadiness: Sendable {
     package let agents: [String]
     /// Whole sentences for people.
     package let warnings: [String]
+    package let damage: StoreDamage
 
     package init(
-        node: NodeID, name: String, addresses: [SocketAddress], relays: [Relay], agents: [String], warnings: [String]
+        node: NodeID, name: String, addresses: [SocketAddress], relays: [Relay], agents: [String],
+        warnings: [String], damage: StoreDamage = StoreDamage()
     ) {
         (self.node, self.name, self.addresses) = (node, name, addresses)
-        (self.relays, self.agents, self.warnings) = (relays, agents, warnings)
+        (self.relays, self.agents, self.warnings, self.damage) = (relays, agents, warnings, damage)
     }
 
     /// A relay, as it was when the daemon became ready.

@@ -46,7 +46,7 @@ extension DaemonProgram {
             readiness: DaemonReadiness(
                 node: opened.node.node, name: configuration.name, addresses: opened.node.addresses,
                 relays: await relays(of: opened.node),
-                agents: catalog.entries.map(\.name), warnings: opened.warnings + (damage.warning.map { [$0] } ?? [])),
+                agents: catalog.entries.map(\.name), warnings: opened.warnings, damage: damage),
             loops: loops, daemon: daemon, announcer: announcer, sessions: sessions, node: opened.node, store: store,
             control: control(daemon, listener, opened.node, configuration.relayToken, damage, stopper),
             controlListener: listener, lock: lock,
@@ -71,9 +71,10 @@ extension DaemonProgram {
     ) async throws(StartFailure) -> StoreDamage {
         let damage: StoreDamage
         do throws(StoreError) {
+            let repairs = [StoreRepair](stored: try await store.setting(.repairs))
             let losses = [SessionLoss](stored: try await store.setting(.losses))
             damage = StoreDamage(
-                losses: losses.map { ControlLoss($0) },
+                repairs: repairs.map { ControlRepair($0) }, losses: losses.map { ControlLoss($0) },
                 sessionsGone: try await store.setting(.sessionsGone).flatMap { Int($0) } ?? 0)
             try await sessions.start()
         } catch {

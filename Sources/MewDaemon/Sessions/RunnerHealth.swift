@@ -91,7 +91,7 @@ enum RunnerHealth: Equatable, CaseIterable {
         case .inDoubt:
             self = .inDoubt
             return .goesOn
-        case .closed, .contradiction, .damaged, .locked, .newerSchema, .readOnly:
+        case .closed, .contradiction, .damaged, .locked, .newerSchema, .readOnly, .unusable:
             self = .over
             return .breaks
         }

@@ -14,17 +14,22 @@ extension SessionRegistry {
                 client, .error(.init(message: failure.sentence, code: failure.code, operation: frame.operation)),
                 frame.ref)
         }
-        guard let request = await admit(frame, from: client), await mayAct(client, request) else { return }
+        let revocation = revocations[client.node]
+        guard let request = await admit(frame, from: client), await mayAct(client, request, since: revocation) else {
+            return
+        }
         if let fault = channelFault(of: frame, from: client) {
             return await refuse(request, .wrongChannel, fault, client)
         }
-        await route(request, frame, client)
+        await route(request, frame, client, since: revocation)
     }
 
-    /// The device may have been revoked while its request waited; what waited in the sessions was dropped then. To be asked
-    /// after each wait and before anything is taken.
-    private func mayAct(_ client: SessionClient, _ request: ClientRequest) async -> Bool {
-        guard revoked.contains(client.node) else { return true }
+    /// The device may have been revoked while its request waited, and paired again since; what waited in the sessions was dropped
+    /// then. To be asked after each wait and before anything is taken.
+    ///
+    /// - Parameter revocation: the device's last one when the request came.
+    private func mayAct(_ client: SessionClient, _ request: ClientRequest, since revocation: UInt64?) async -> Bool {
+        guard revoked.contains(client.node) || revocations[client.node] != revocation else { return true }
         await refuse(request, .revoked, "the device was revoked", client)
         return false
     }
@@ -46,7 +51,9 @@ extension SessionRegistry {
         }
     }
 
-    private func route(_ request: ClientRequest, _ frame: ClientFrame, _ client: SessionClient) async {
+    private func route(
+        _ request: ClientRequest, _ frame: ClientFrame, _ client: SessionClient, since revocation: UInt64?
+    ) async {
         switch frame.message {
         case .newSession(let new):
             await makeSession(
@@ -59,13 +66,13 @@ extension SessionRegistry {
             await attachments[client.id]?.perform(.resume(client.id, after: resume.afterSequence), for: client)
         case .deleteSession(let delete): await deleteSession(delete.sessionID, request, client)
         case .renameSession, .regenerateTitle, .archiveSession, .pinSession, .unflagFile, .loadSessionHistory:
-            await toNamedSession(frame.sessionID, request, client)
-        case .lease(let lease): await toNamedSession(SessionID(lease.target), request, client)
+            await toNamedSession(frame.sessionID, request, client, since: revocation)
+        case .lease(let lease): await toNamedSession(SessionID(lease.target), request, client, since: revocation)
         case .assignSessionGroup(let assign):
             guard assign.groupID == nil || groups.contains(where: { $0.id == assign.groupID }) else {
                 return await refuse(request, .badInput, "session group not found", client)
             }
-            await toNamedSession(assign.sessionID, request, client)
+            await toNamedSession(assign.sessionID, request, client, since: revocation)
             broadcast(.groupsChanged(groupList))
         case .listSessions: sendLists(to: client, ref: frame.ref)
         case .listModels: tell(client, .modelList(modelList), frame.ref)
@@ -78,6 +85,7 @@ extension SessionRegistry {
             _ = await conclude(
                 request, client, [.putSetting(Self.autoSummary, summary.enabled ? nil : "off")])
         case .receiptQuery(let query): await answer(query, frame.ref, client)
+        case .requestQuery(let query): await answer(query, frame.ref, client)
         default: await toAttachedSession(request, frame, client)
         }
     }
@@ -98,11 +106,13 @@ extension SessionRegistry {
         }
     }
 
-    private func toNamedSession(_ id: SessionID?, _ request: ClientRequest, _ client: SessionClient) async {
+    private func toNamedSession(
+        _ id: SessionID?, _ request: ClientRequest, _ client: SessionClient, since revocation: UInt64?
+    ) async {
         guard let id else { return await refuse(request, .badInput, "session_id is missing", client) }
         switch await runner(for: id) {
         case .success(let runner):
-            guard await mayAct(client, request) else { return }
+            guard await mayAct(client, request, since: revocation) else { return }
             await runner.perform(.request(request), for: client)
             switch request.message {
             case .renameSession, .archiveSession, .regenerateTitle: refreshPhones()

@@ -24,9 +24,10 @@ package actor SessionRegistry: SessionService {
     var groups: [GroupRow] = []
     /// A change of the groups is read, written to the disk and applied without another one in between.
     let groupChanges = Turnstile()
-    /// Devices that may not do anything any more. What they asked before may still be on its way, or lie in a session that is not
-    /// loaded.
-    var revoked: Set<NodeID> = []
+    /// Devices that may not do anything any more. What they asked before may still be on its way.
+    private(set) var revoked: Set<NodeID> = []
+    /// How often each device was revoked since the start: what was asked before that is not taken after a new pairing either.
+    private(set) var revocations: [NodeID: UInt64] = [:]
     var pinnedProjects: Set<String> = []
     /// Which session each channel hears.
     var attachments: [ClientID: SessionRunner] = [:]
@@ -182,7 +183,23 @@ package actor SessionRegistry: SessionService {
 
     package func revoke(_ device: NodeID) async {
         revoked.insert(device)
+        revocations[device, default: 0] += 1
         for slot in slots.values { await runner(in: slot)?.perform(.revoked(device)) }
+        await dropStoredWork()
+    }
+
+    /// Loading a session drops what the revoked left in it. Of those that nobody uses that is guidance, for the next prompt.
+    private func dropStoredWork() async {
+        do throws(StoreError) {
+            for id in try await environment.store.sessionsWithWork() where slots[id] == nil {
+                _ = await runner(for: id)
+            }
+        } catch {
+            environment.diagnostics.record(
+                Diagnostic(
+                    .warning, "session", "work_not_dropped",
+                    "what revoked devices left in sessions is dropped when these are used: \(error)"))
+        }
     }
 
     package func shutDown() async {

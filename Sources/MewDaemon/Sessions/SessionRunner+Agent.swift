@@ -10,19 +10,38 @@ extension SessionRunner {
         let host = TurnHost(runner: self, turn: turn.turn, environment: environment)
         let leftover = core.record.process
         agentTask = environment.loop.spawn { [self] in
-            if let leftover { await end(leftover, for: host) }
+            if let leftover, let failure = await end(leftover, for: host) {
+                return await ended(.turnEnded(turn.turn, failure))
+            }
             let result = await agent.run(turn, host: host)
             await ended(.turnEnded(turn.turn, result))
         }
     }
 
-    /// What is on record before the agent of a turn begins is none of its own: it did not die when it was to. It is asked again
-    /// each time; as long as it lives no process is recorded beside it.
-    private func end(_ leftover: AgentProcess, for host: TurnHost) async {
-        guard await environment.endLeftovers(leftover).isEmpty else { return }
+    /// What is on record before the agent of a turn begins is none of its own: it did not die when it was to. As long as it lives no
+    /// process is recorded beside it, so that nothing can run: it is asked again after growing waits, while people see why.
+    ///
+    /// - Returns: how the turn ends without its agent; nil when the way is free.
+    private func end(_ leftover: AgentProcess, for host: TurnHost) async -> AgentResult? {
+        var waits = Self.leftoverWaits[...]
+        while true {
+            guard let living = await environment.endLeftovers(leftover).first else { break }
+            let name = "process \(leftover.number) of an earlier turn does not end (\(living.prefix(80)))"
+            guard let wait = waits.popFirst() else {
+                return .unavailable(
+                    "Not run: \(name), and nothing runs beside it. Prompts that waited were not run either; send them again "
+                        + "when it is gone.")
+            }
+            if wait == Self.leftoverWaits.first { try? await host.emit(.notice("Waiting: \(name).")) }
+            guard await LoopClock(environment.loop).pause(for: wait) == .over else { return .cancelled }
+        }
         // A turn that is cancelled meanwhile leaves the record to the next one.
         try? await host.didEnd(leftover)
+        return nil
     }
+
+    /// Half a minute in all: a process that hangs in the kernel comes back with its disk or its network soon, or not at all.
+    private static let leftoverWaits = [1, 2, 4, 8, 15].map { Duration.seconds($0) }
 
     private func ended(_ end: SessionInput) {
         agentTask = nil

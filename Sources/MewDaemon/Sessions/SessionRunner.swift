@@ -94,8 +94,8 @@ actor SessionRunner {
     }
 
     /// For a session that comes into memory: those who were revoked while it was not there.
-    func dropWork(of revoked: Set<NodeID>) {
-        for device in core.waitingDevices.intersection(revoked).sorted() { submit(.revoked(device)) }
+    func dropWork(of revoked: Set<NodeID>) async {
+        for device in core.waitingDevices.intersection(revoked).sorted() { await perform(.revoked(device)) }
     }
 
     func submit(_ item: Waiting) {

@@ -28,7 +28,8 @@ package protocol SessionService: Sendable {
     /// How many sessions there are, for `mew status`.
     func tally() async -> SessionTally
 
-    /// The device may no longer do anything: what it queued is refused (NEEDS N-25). Its channels are the caller's to close.
+    /// The device may no longer do anything: what it queued is refused, wherever it lies, before this returns (NEEDS N-25). Its
+    /// channels are the caller's to close. Once more for a device that was revoked before does what was left undone.
     func revoke(_ device: NodeID) async
 
     /// The device was paired, perhaps after it was revoked: it may do things.
@@ -69,7 +70,8 @@ package enum SessionMessages {
             .setAutoSummary, .yieldControl, .prompt, .guide, .cancel, .permissionResponse, .askUserResponse,
             .planApprovalResponse, .goalResponse, .slashCommand, .listModels, .switchModel, .setThinkingVariant,
             .setPermissionMode, .listPersonas, .switchPersona, .listAgents, .createGroup, .updateGroup, .deleteGroup,
-            .assignSessionGroup, .listProjects, .pinProject, .unflagFile, .receiptQuery, .lease:
+            .assignSessionGroup, .listProjects, .pinProject, .unflagFile, .receiptQuery,
+            .requestQuery, .lease:
             true
         case .remoteHello, .ping, .listDir, .listFilesystemDir, .readFilePreview, .gitStatus, .watchWorkspace,
             .openPath, .browserOpen, .browserSnapshot, .browserScreenshot, .browserClick, .browserFill,

@@ -8,7 +8,7 @@ package struct PayloadAddresses {
     struct Candidate {
         let address: SocketAddress
         let isLoopback: Bool
-        /// Joins containers of this machine; nobody outside reaches us there (NEEDS N-12).
+        /// Joins containers of this machine, mostly; nobody outside reaches us there then (NEEDS N-12).
         let isBridge: Bool
         let isTunnel: Bool
     }
@@ -18,8 +18,9 @@ package struct PayloadAddresses {
     /// As many as are exchanged after authorization (DESIGN §6).
     static let reachLimit = 16
 
-    /// Those of real interfaces first, then tunnels; the loopback address only when there is nothing else, for two nodes on
-    /// one machine without a network. Link-local IPv6 addresses mean another interface on every machine and are left out.
+    /// Those of real interfaces first, then tunnels; without any, those of bridges, which are the machine's own where its card
+    /// is part of one. The loopback address only when there is nothing else, for two nodes on one machine without a network.
+    /// Link-local IPv6 addresses mean another interface on every machine and are left out.
     static func addresses(
         bound: [SocketAddress], candidates: [Candidate], limit: Int = Self.limit
     ) -> [SocketAddress] {
@@ -32,13 +33,16 @@ package struct PayloadAddresses {
     }
 
     private static func expand(_ socket: SocketAddress, _ candidates: [Candidate]) -> [SocketAddress] {
-        let usable = candidates.filter {
-            $0.address.family == socket.family && !$0.isBridge && $0.address.scope == 0
-        }
-        let outside = usable.filter { !$0.isLoopback }
-        let ordered = outside.filter { !$0.isTunnel } + outside.filter(\.isTunnel)
-        let hasOutside = candidates.contains { !$0.isLoopback && !$0.isBridge && $0.address.scope == 0 }
-        return (hasOutside ? ordered : usable).map { $0.address.with(port: socket.port) }
+        let usable = best(of: candidates.filter { $0.address.scope == 0 })
+        let ordered = usable.filter { !$0.isTunnel } + usable.filter(\.isTunnel)
+        return ordered.filter { $0.address.family == socket.family }.map { $0.address.with(port: socket.port) }
+    }
+
+    /// Of both families together: one without an address of the best kind has none.
+    private static func best(of candidates: [Candidate]) -> [Candidate] {
+        let outside = candidates.filter { !$0.isLoopback }
+        let real = outside.filter { !$0.isBridge }
+        return !real.isEmpty ? real : !outside.isEmpty ? outside : candidates
     }
 }
 

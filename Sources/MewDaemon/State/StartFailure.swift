@@ -71,6 +71,16 @@ extension StartFailure {
     }
 }
 
+extension UnusableFile {
+    fileprivate func advice(_ path: String) -> String {
+        switch self {
+        case .notAFile: "Move it away, or choose another directory with --home DIR."
+        case .otherOwner: "Run as that user, or choose another directory with --home DIR."
+        case .unreadable: "Let this user read and write it: chmod 600 \(path)."
+        }
+    }
+}
+
 extension StartFailure {
     init(_ path: String, _ error: StoreError) {
         switch error {
@@ -83,6 +93,8 @@ extension StartFailure {
             self.init(
                 .directoryReadOnly, "cannot write to the state directory \(path): \(error)",
                 hint: "Make it writable for this user, or choose another one with --home DIR.")
+        case .unusable(let file, let problem):
+            self.init(.badInput, "cannot use the database \(file): \(problem)", hint: problem.advice(file))
         case .newerSchema:
             self.init(.unknownVersion, "cannot use the database in \(path): \(error)", hint: "Update mew.")
         case .damaged, .contradiction, .closed:

@@ -24,6 +24,8 @@ struct NodeRace: Sendable {
     static let limit: Duration = .seconds(10)
     /// What a relay may take before the next one is tried as well: a leg that has to be opened takes four round trips.
     static let headStart: Duration = .seconds(1)
+    /// How long a relay that refuses is asked again: one that restarts is back within two seconds (spec/iroh-wire.md §4.4).
+    static let relayPatience: Duration = .seconds(2)
     /// More ways through relays than this are no more likely to work.
     static let maxRelays = 3
     /// A record names what its node likes; more of them in one dial serve nobody but who wants others to be called on.
@@ -198,7 +200,7 @@ struct NodeRace: Sendable {
 
     private func through(_ joined: NodeRelays.Joined, _ path: LinkPath) async -> Lane {
         await joined.leg.retryNow()
-        guard await joined.leg.connected() else {
+        guard await joined.leg.connected(within: Self.relayPatience) else {
             let status = await joined.leg.status
             let problem = status.problem ?? "the relay does not answer"
             return .failed(.unreachable([attempt(path, problem, status.lastFailure ?? .outOfReach)]))

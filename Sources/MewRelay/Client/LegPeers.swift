@@ -25,6 +25,9 @@ struct LegPeers {
         return last
     }
 
+    /// Nil for a node that nothing was sent to or heard from.
+    func known(_ node: NodeID) -> UInt64? { numbers[node] }
+
     mutating func node(_ number: UInt64, now: Instant) -> NodeID? {
         peers[number]?.used = now
         return peers[number]?.node

@@ -14,8 +14,10 @@ package final class RelayCarrier: DatagramCarrier {
 
     package var onRoom: (() -> Void)? { didSet { update() } }
 
+    package var onAbsent: ((UInt64) -> Void)? { didSet { update() } }
+
     private func update() {
-        let receiver = LegReceiver(deliver: onReceive, returned: onReturn, room: onRoom)
+        let receiver = LegReceiver(deliver: onReceive, returned: onReturn, room: onRoom, absent: onAbsent)
         leg.assumeIsolated { $0.receiver = receiver }
     }
 
@@ -33,7 +35,7 @@ package final class RelayCarrier: DatagramCarrier {
     }
 }
 
-/// Where a leg's packets go, and who hears that it works again, or takes something again.
+/// Where a leg's packets go, and who hears that it works again, takes something again, or that a peer is not there.
 ///
 /// `@unchecked Sendable`: set and called on the leg's loop only, which is the endpoint's as well; the compiler cannot know that
 /// two actors share an executor.
@@ -41,6 +43,7 @@ struct LegReceiver: @unchecked Sendable {
     let deliver: ((UnsafeRawBufferPointer, Int, UInt64) -> Void)?
     let returned: (() -> Void)?
     let room: (() -> Void)?
+    let absent: ((UInt64) -> Void)?
 }
 
 /// Packets of one size back to back, the last one may be shorter; valid within the call they are passed in.

@@ -127,7 +127,7 @@ extension RelayLeg {
             }
         case .ping(let value): say(.pong(value))
         case .pong(let value): ponged(value)
-        case .endpointGone(let node): report(.debug, "relay_peer_gone", "\(node) has left the relay \(url)")
+        case .endpointGone(let node): absent(node)
         case .health(let words): complains(words.printable(limit: 120), for: Self.complaintLife)
         case .status(let health): changed(health)
         case .restarting(let reconnectInMs, _): restarting(after: .milliseconds(Int64(reconnectInMs)))
@@ -141,6 +141,12 @@ extension RelayLeg {
         guard let deliver = receiver?.deliver else { return }
         let number = peers.number(of: packets.sender, now: loop.now)
         deliver(packets.contents, packets.segmentSize, number)
+    }
+
+    /// A hint.
+    func absent(_ node: NodeID) {
+        report(.debug, "relay_peer_gone", "\(node) is not at the relay \(url)")
+        if let number = peers.known(node) { receiver?.absent?(number) }
     }
 
     func ponged(_ value: UInt64) {

@@ -242,7 +242,7 @@ extension RelayLeg {
         case .welcomed:
             if case .asked(let leg) = http3.opening { http3.opening = .welcomed(leg) }
         case .ponged(let value): return ponged(value)
-        case .gone(let node): return report(.debug, "relay_peer_gone", "\(node) has left the relay \(url)")
+        case .gone(let node): return absent(node)
         case .health(let health): return changed(health)
         case .warned(let delay, _): return restarting(after: delay)
         case .ended(let end):

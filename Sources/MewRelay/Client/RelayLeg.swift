@@ -49,6 +49,8 @@ package actor RelayLeg {
     var problem: String?
     /// Why the last connection or try ended.
     private var lastEnd: LegEnd?
+    /// No other try ends better.
+    private var isHopeless = false
     private var warnings = RepeatedWarning()
     /// Takes the present complaint of the relay back.
     var problemTimer: LoopTimer?
@@ -144,7 +146,12 @@ package actor RelayLeg {
         (firstPong, pings, isSuperseded) = (nil, nil, false)
         endDoubt()
         set(problem: end.words)
-        if case .denied = end, settings.account != nil { showsAccount = true }
+        isHopeless = end.isFinal
+        if case .denied = end, settings.account != nil {
+            // Who was refused as a stranger is not refused yet.
+            isHopeless = showsAccount
+            showsAccount = true
+        }
         framing = nil
         output.removeAll()
         let until = loop.now.advanced(by: delay)
@@ -215,12 +222,17 @@ package actor RelayLeg {
         return status
     }
 
-    /// Suspends until the relay forwards for us; false when the leg was closed or the task was cancelled before that.
-    package func connected() async -> Bool {
+    /// Suspends until the relay forwards for us; false when the leg was closed or the task was cancelled before that, or when there
+    /// is no hope: the last try failed, and no other one mends that or is made within `patience`.
+    ///
+    /// - Parameter patience: from now on; nil is without end.
+    package func connected(within patience: Duration? = nil) async -> Bool {
+        let end = patience.map { loop.now.advanced(by: $0) }
         while true {
             switch phase {
             case .connected: return true
             case .closed: return false
+            case .waiting(let next) where end.map { isHopeless || next > $0 } ?? false: return false
             case .connecting, .waiting:
                 if Task.isCancelled { return false }
                 let seen = phase

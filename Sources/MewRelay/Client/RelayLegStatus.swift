@@ -94,4 +94,13 @@ extension LegEnd {
         case .stream, .silent, .ended, .networkChanged: .outOfReach
         }
     }
+
+    /// It is so until somebody changes something: another try within seconds ends alike.
+    var isFinal: Bool {
+        switch failure {
+        case .notBelieved, .otherScheme, .notAdmitted, .namedByOthers, .noSuchName: true
+        // A relay that restarts, or a proxy before it, may say any of these.
+        case .full, .noRelay, .noNetwork, .outOfReach: false
+        }
+    }
 }

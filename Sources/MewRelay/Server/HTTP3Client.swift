@@ -43,6 +43,7 @@ final class HTTP3Client: RelayClient, DirectHandler {
     private var toldRate: Instant?
     var audience: Set<NodeID> = []
     var lastReceiver: NodeID?
+    var lastAbsent: (node: NodeID, told: Instant)?
 
     init(_ number: ConnectionNumber, _ pump: HTTP3Pump, at peer: SocketAddress, hub: RelayHub) {
         self.number = number

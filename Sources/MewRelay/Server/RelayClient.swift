@@ -13,10 +13,12 @@ protocol RelayClient: AnyObject {
     /// Who has received packets of this node, and is told when it goes.
     var audience: Set<NodeID> { get set }
     var lastReceiver: NodeID? { get set }
+    /// Whom it was told last not to be here, and when.
+    var lastAbsent: (node: NodeID, told: Instant)? { get set }
 
     /// Something about its own connection.
     func tell(_ health: RelayHealth)
-    /// A node that it has heard from is not here any more; a hint.
+    /// A node that it has heard from, or sends to, is not here; a hint.
     func hear(gone node: NodeID)
     /// Its node has newer connections, and one too many.
     func evict()

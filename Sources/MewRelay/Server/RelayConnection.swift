@@ -62,6 +62,8 @@ final class RelayConnection {
     /// Who has received packets of this node, and is told when it goes.
     var audience: Set<NodeID> = []
     var lastReceiver: NodeID?
+    /// Whom it was told last not to be here, and when.
+    var lastAbsent: (node: NodeID, told: Instant)?
 
     /// The type of a frame takes at most eight bytes (RFC 9000 §16).
     static let maxMessageBytes = RelayFrame.maxBytes + 8

@@ -25,6 +25,7 @@ extension RelayHub {
     func forward(_ packet: UnsafeRawBufferPointer, of node: NodeID, from sender: HTTP3Client, to receiverID: NodeID) {
         guard let number = table.active(receiverID) else {
             metrics.packetsUnknownReceiver += 1
+            tell(sender, isAbsent: receiverID)
             return
         }
         if let receiver = http3[number] {

@@ -208,8 +208,13 @@ final class RelayHub {
     func forward(_ frame: UnsafeMutableRawBufferPointer, from sender: RelayConnection, _ node: NodeID) -> Bool {
         guard let packets = DatagramFrame.packets(UnsafeRawBufferPointer(frame)) else { return false }
         let byteCount = frame.count
-        guard let receiverID = DatagramFrame.readdress(frame, from: node), let number = table.active(receiverID) else {
+        guard let receiverID = DatagramFrame.readdress(frame, from: node) else {
             metrics.packetsUnknownReceiver += packets
+            return true
+        }
+        guard let number = table.active(receiverID) else {
+            metrics.packetsUnknownReceiver += packets
+            tell(sender, isAbsent: receiverID)
             return true
         }
         guard let receiver = connections[number] else {
@@ -246,6 +251,16 @@ final class RelayHub {
             flushLater(receiver)
         }
     }
+
+    /// Who dials a node that is not here need not wait for it. Clients that know nothing of it take it as the news that a node has
+    /// left. Once in a while for each: a packet that is repeated sooner is of the same flight.
+    func tell(_ sender: any RelayClient, isAbsent node: NodeID) {
+        if let last = sender.lastAbsent, last.node == node, last.told.duration(to: now) < Self.absenceTold { return }
+        sender.lastAbsent = (node, now)
+        sender.hear(gone: node)
+    }
+
+    private static let absenceTold: Duration = .milliseconds(500)
 
     /// Most frames go where the one before went.
     func remember(_ receiver: NodeID, hears sender: any RelayClient) {

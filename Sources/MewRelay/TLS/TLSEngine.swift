@@ -182,7 +182,7 @@ package final class TLSEngine {
     private func failure(_ status: Int32) -> TLSFailure {
         switch status {
         case GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR:
-            return .certificate(verificationWords())
+            return .certificate(CertificateDoubt(gnutls_session_get_verify_cert_status(session)).words)
         case GNUTLS_E_FATAL_ALERT_RECEIVED:
             let name = gnutls_alert_get_name(gnutls_alert_get(session))
             return .alert(name.map { String(cString: $0) } ?? "an unknown alert")
@@ -191,18 +191,6 @@ package final class TLSEngine {
             gnutls_alert_send_appropriate(session, status)
             return .broken(TLSFailure.words(status))
         }
-    }
-
-    private func verificationWords() -> String {
-        var text = gnutls_datum_t()
-        let status = gnutls_session_get_verify_cert_status(session)
-        let kind = gnutls_certificate_type_get(session)
-        guard gnutls_certificate_verification_status_print(status, kind, &text, 0) == 0, let data = text.data else {
-            return "it could not be verified"
-        }
-        defer { mq_free(data) }
-        let words = String(decoding: UnsafeBufferPointer(start: data, count: Int(text.size)), as: UTF8.self)
-        return words.split(separator: " ").joined(separator: " ")
     }
 
     // MARK: - Sending

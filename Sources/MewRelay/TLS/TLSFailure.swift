@@ -2,7 +2,7 @@ internal import CQuic
 
 /// Why a TLS connection did not come about, or broke.
 package enum TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The peer's certificate is not one we trust for the name we dialled; the library's words.
+    /// The peer's certificate is not one we trust for the name we dialled; half a sentence.
     case certificate(String)
     /// A certificate or key file that cannot be used; and what to do, a whole sentence.
     case identity(String, hint: String)

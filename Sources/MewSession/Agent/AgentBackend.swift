@@ -84,5 +84,8 @@ public enum AgentResult: Hashable, Sendable {
     case completed
     /// The sentence is shown to people. Not for a tool that failed: that is part of a completed turn.
     case failed(String)
+    /// The agent cannot work for the session now, nor for what waits there: the prompts that wait fail with this turn and for the
+    /// same reason, instead of one after the other.
+    case unavailable(String)
     case cancelled
 }

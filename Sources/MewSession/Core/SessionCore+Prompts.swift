@@ -97,6 +97,16 @@ extension SessionCore {
         return true
     }
 
+    /// Prompts that wait for an agent that cannot work end as failed, with the reason. Other work needs no agent, or nobody waits
+    /// for its answer.
+    mutating func failPrompts(_ sentence: String, _ moment: Moment) {
+        for waiting in work where waiting.work.task.prompt != nil {
+            forget(waiting)
+            settle(waiting, .done, moment, result: .failed, sentence: sentence)
+        }
+        work.removeAll { $0.work.task.prompt != nil }
+    }
+
     // MARK: - Revocation
 
     /// Nothing more is done for a device that was revoked while it waited. What runs already is cancelled by others, if at all.

@@ -42,6 +42,9 @@ extension SessionCore {
             endTurn(record.turn?.hasFailed == true ? .failed : .completed, note: nil, moment)
         case .failed(let sentence):
             endTurn(.failed, note: sentence, moment)
+        case .unavailable(let sentence):
+            failPrompts(sentence, moment)
+            endTurn(.failed, note: sentence, moment)
         case .cancelled:
             endTurn(.cancelled, note: "aborted", moment)
         }

@@ -158,6 +158,13 @@ public struct RequestDesk: Sendable {
         return entry
     }
 
+    /// The request that was settled last of those whose ID ends so, as long as it is remembered; how long the end is, is its
+    /// caller's to check.
+    public func settled(endingIn text: String) -> SettledRequest? {
+        let end = text.lowercased()
+        return settled.last { $0.id.description.lowercased().hasSuffix(end) }
+    }
+
     /// How a request ended, as long as it is remembered.
     func closing(of id: RequestID) -> DeskEntry.Closing? {
         settled.last { $0.id == id }?.closing

@@ -35,6 +35,9 @@ public protocol SessionStore: Sendable {
         of session: SessionID, before position: UInt64, limit: Int, maxBytes: Int
     ) async throws(StoreError) -> [MessageRow]
 
+    /// Sessions in which work waits, guidance included.
+    func sessionsWithWork() async throws(StoreError) -> [SessionID]
+
     // MARK: Operations
 
     /// The receipt of one operation; nil when none is kept.
@@ -85,6 +88,8 @@ public enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     case locked
     /// The database or its directory cannot be written.
     case readOnly(path: String)
+    /// What stands in the place of the database is not ours to open; nothing was done to it.
+    case unusable(path: String, UnusableFile)
     /// What was asked for stands on a damaged page, or the whole file is damaged beyond what repair can do.
     case damaged(String)
     /// A write that contradicts what is stored: a fault of ours.
@@ -99,9 +104,28 @@ public enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
             "the database has format \(found), this program knows formats up to \(known); use a newer mew"
         case .locked: "another process has the database open"
         case .readOnly(let path): "\(path) cannot be written"
+        case .unusable(let path, let problem): "\(path) cannot be used: \(problem)"
         case .damaged(let what): "the database is damaged: \(what)"
         case .contradiction(let what): "a write contradicts what is stored: \(what)"
         case .closed: "the store is closed"
+        }
+    }
+}
+
+/// Why a file that is there is no database to open.
+public enum UnusableFile: Hashable, Sendable, CustomStringConvertible {
+    /// With what it is: a directory, a named pipe, a device.
+    case notAFile(String)
+    case otherOwner
+    /// Or unwritable; with the system's words.
+    case unreadable(String)
+
+    /// Half a sentence.
+    public var description: String {
+        switch self {
+        case .notAFile(let kind): "it is \(kind)"
+        case .otherOwner: "it belongs to another user"
+        case .unreadable(let cause): cause
         }
     }
 }
@@ -111,7 +135,7 @@ extension ErrorCode {
     public init(_ error: StoreError) {
         switch error {
         case .notSaved: self = .notSaved
-        case .inDoubt, .newerSchema, .locked, .readOnly, .damaged, .contradiction, .closed: self = .internal
+        case .inDoubt, .newerSchema, .locked, .readOnly, .unusable, .damaged, .contradiction, .closed: self = .internal
         }
     }
 }

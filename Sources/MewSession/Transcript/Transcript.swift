@@ -209,7 +209,7 @@ struct Transcript: Sendable {
 
 extension Part {
     /// Whether it is a call that neither completed nor failed.
-    var isOpenCall: Bool {
+    package var isOpenCall: Bool {
         guard case .toolCall(let call) = content else { return false }
         switch call.state.phase {
         case .pending, .running: return true

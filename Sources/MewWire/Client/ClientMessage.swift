@@ -51,6 +51,7 @@ public enum ClientMessage: Sendable, Equatable {
     case unflagFile(UnflagFile)
 
     case receiptQuery(ReceiptQuery)
+    case requestQuery(RequestQuery)
     case lease(Lease)
 
     case browserOpen(BrowserOpen)
@@ -120,6 +121,7 @@ extension ClientMessage {
         case unflagFile = "unflag_file"
 
         case receiptQuery = "receipt_query"
+        case requestQuery = "request_query"
         case lease
 
         case browserOpen = "browser_open"
@@ -183,6 +185,7 @@ extension ClientMessage {
         case .openPath(let m): (.openPath, m)
         case .unflagFile(let m): (.unflagFile, m)
         case .receiptQuery(let m): (.receiptQuery, m)
+        case .requestQuery(let m): (.requestQuery, m)
         case .lease(let m): (.lease, m)
         case .browserOpen(let m): (.browserOpen, m)
         case .browserSnapshot(let m): (.browserSnapshot, m)
@@ -243,6 +246,7 @@ extension ClientMessage {
         case .openPath: self = .openPath(try .init(&f, nil))
         case .unflagFile: self = .unflagFile(try .init(&f, nil))
         case .receiptQuery: self = .receiptQuery(try .init(&f, nil))
+        case .requestQuery: self = .requestQuery(try .init(&f, nil))
         case .lease: self = .lease(try .init(&f, nil))
         case .browserOpen: self = .browserOpen(try .init(&f, nil))
         case .browserSnapshot: self = .browserSnapshot(try .init(&f, nil))

@@ -6,7 +6,7 @@ extension ClientMessage.Kind {
         switch self {
         case .remoteHello, .attachSession, .resumeSession, .loadSessionHistory, .listSessions, .listProjects,
             .listModels, .listAgents, .listPersonas, .ping, .listDir, .listFilesystemDir, .readFilePreview,
-            .gitStatus, .watchWorkspace:
+            .gitStatus, .watchWorkspace, .requestQuery:
             .observe
         case .prompt, .guide, .cancel, .permissionResponse, .askUserResponse, .planApprovalResponse, .yieldControl,
             .receiptQuery, .lease:
@@ -41,7 +41,7 @@ extension ClientMessage.Kind {
         case .remoteHello, .ping, .listSessions, .deleteSession, .renameSession, .regenerateTitle, .archiveSession,
             .pinSession, .setAutoTitle, .setAutoSummary, .yieldControl, .listModels, .listAgents, .createGroup,
             .updateGroup, .deleteGroup, .assignSessionGroup, .listProjects, .pinProject, .listDir, .listFilesystemDir,
-            .readFilePreview, .gitStatus, .watchWorkspace, .openPath, .unflagFile, .receiptQuery, .lease,
+            .readFilePreview, .gitStatus, .watchWorkspace, .openPath, .unflagFile, .receiptQuery, .requestQuery, .lease,
             .browserOpen, .browserSnapshot, .browserScreenshot, .browserClick, .browserFill, .browserPress,
             .browserClose, .terminalOpen, .terminalInput, .terminalResize, .terminalClose:
             .control
@@ -59,8 +59,9 @@ extension ClientMessage.Kind {
             true
         case .remoteHello, .ping, .listSessions, .attachSession, .resumeSession, .loadSessionHistory, .yieldControl,
             .listModels, .listPersonas, .listAgents, .listProjects, .listDir, .listFilesystemDir, .readFilePreview,
-            .gitStatus, .watchWorkspace, .openPath, .receiptQuery, .browserOpen, .browserSnapshot, .browserScreenshot,
-            .browserClick, .browserFill, .browserPress, .browserClose, .terminalInput, .terminalResize,
+            .gitStatus, .watchWorkspace, .openPath, .receiptQuery, .requestQuery, .browserOpen, .browserSnapshot,
+            .browserScreenshot, .browserClick, .browserFill, .browserPress, .browserClose, .terminalInput,
+            .terminalResize,
             .terminalClose:
             false
         }
@@ -69,7 +70,7 @@ extension ClientMessage.Kind {
     /// Whether it exists on `mew/wire/1` only.
     public var isNativeOnly: Bool {
         switch self {
-        case .resumeSession, .listAgents, .receiptQuery, .lease: true
+        case .resumeSession, .listAgents, .receiptQuery, .requestQuery, .lease: true
         default: false
         }
     }

@@ -24,6 +24,19 @@ extension ClientMessage {
         }
     }
 
+    /// `request_query`: how a request ended that is open no more, for a device that has only its handle. Answered by one
+    /// `request_resolved` with its `ref`, or by `error` with `unknown_request`.
+    public struct RequestQuery: Record, Sendable, Equatable {
+        /// The end of the request's ID, or all of it. What is shorter than a handle names nothing.
+        public var ending: String
+
+        public init(ending: String) { self.ending = ending }
+
+        package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
+            ending = try f.required("ending", old?.ending, upTo: TextLimits.nameBytes)
+        }
+    }
+
     /// `lease`: takes or gives back the right to type or to size a terminal.
     public struct Lease: Record, Sendable, Equatable {
         public var kind: LeaseKind

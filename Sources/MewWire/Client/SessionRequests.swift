@@ -159,7 +159,7 @@ extension ClientMessage {
         }
     }
 
-    /// `pin_session`: keeps it from being archived by itself. Everyone gets `session_meta_changed`.
+    /// `pin_session`: keeps it from being archived by itself, which no daemon of ours does, and first among idle ones. Everyone gets `session_meta_changed`.
     public struct PinSession: Record, Sendable, Equatable {
         public var sessionID: SessionID
         public var pinned: Bool

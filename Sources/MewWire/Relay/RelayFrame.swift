@@ -18,7 +18,7 @@ package enum RelayFrame: Equatable, Sendable {
     case clientToRelay(RelayDatagrams)
     /// 6 and 7, relay: datagrams of `peer`.
     case relayToClient(RelayDatagrams)
-    /// 8, relay, to whoever has heard from that node: it is not here any more. A hint.
+    /// 8, relay, to whoever has heard from that node, or (ours only) sends to it: it is not here. A hint.
     case endpointGone(NodeID)
     /// 9, both: the receiver owes a pong with the same bytes, at once.
     case ping(UInt64)

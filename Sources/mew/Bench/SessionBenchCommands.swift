@@ -35,7 +35,7 @@ extension Command {
         "bench desk", "a daemon with an agent that talks as told",
         options: [bind.spec],
         details: [
-            "The same program as 'mew daemon'; the agent 'bench' takes 'events COUNT LANES' and 'paced COUNT RATE'."
+            "The same program as 'mew daemon'; the agent 'bench' takes \(BenchAgent.usage)."
         ]
     ) { invocation async throws(CommandFailure) in
         let context = invocation.context

@@ -91,10 +91,8 @@ struct ClientCommand: Sendable {
     // MARK: - Connecting
 
     /// Runs `body` while connected. The first dial must succeed; later losses are the body's to bear.
-    ///
-    /// - Parameter waiting: says what is being tried, once that takes long.
     func connected<Value: Sendable>(
-        to target: Target, waiting: DialWait = .toldOnTerminals,
+        to target: Target,
         _ body: @escaping @Sendable (DaemonSession) async throws(CommandFailure) -> Value
     ) async throws(CommandFailure) -> Value {
         let supervisor = DaemonSupervisor(
@@ -107,7 +105,7 @@ struct ClientCommand: Sendable {
             }
             group.addTask {
                 let result = await Self.attempt { () async throws(CommandFailure) -> Value in
-                    let link = try await ready(feed, target, waiting)
+                    let link = try await ready(feed, target)
                     feed.finish()
                     let session = DaemonSession(
                         command: self, target: target, supervisor: supervisor, link: link)
@@ -143,18 +141,9 @@ struct ClientCommand: Sendable {
         }
     }
 
-    private func ready(
-        _ feed: Feed<ClientEvent>, _ target: Target, _ waiting: DialWait
-    ) async throws(CommandFailure) -> ReadyLink {
+    private func ready(_ feed: Feed<ClientEvent>, _ target: Target) async throws(CommandFailure) -> ReadyLink {
         let others = relaysOfOthers(than: target)
-        let early = await withTimeLimit(DialWait.unexplained, on: context.runtime.loop) {
-            await Self.outcome(feed, others: others)
-        }
-        var result = early.value
-        if result == nil, early.isLate {
-            if let words = waiting.words(for: target, on: context.terminal) { context.output.note(words) }
-            result = await Self.outcome(feed, others: others)
-        }
+        let result = await telling(of: target) { await Self.outcome(feed, others: others) }
         do throws(ClientError) {
             return try (result ?? .failure(ClientError(.unreachable, "the connection was given up"))).get()
         } catch {

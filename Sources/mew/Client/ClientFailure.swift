@@ -20,7 +20,7 @@ extension CommandFailure {
             case .readOnly: .directoryReadOnly
             case .notSaved: .notSaved
             case .unreadable, .notAFile, .damaged: .internal
-            case .refused, .tooManyOperations, .unknownDelivery: .busy
+            case .refused, .tooManyOperations, .unknownDelivery, .draftChanged: .busy
             case .draftTooLong: .tooLarge
             }
         self.init(code, "could not \(doing): \(error.description)", hint: Self.hint(error))
@@ -35,7 +35,7 @@ extension CommandFailure {
         case .damaged: "Restore it from a backup; deleting it makes this device forget its daemons."
         case .refused: nil
         case .tooManyOperations, .unknownDelivery: localHint(.busy)
-        case .draftTooLong: nil
+        case .draftTooLong, .draftChanged: nil
         }
     }
 

@@ -11,6 +11,16 @@ struct DaemonSession: Sendable {
     var name: String { target.name }
     var output: Output { command.context.output }
 
+    /// The daemon says no more than that it knows none of this ID.
+    var goneSession: String {
+        "\(name) has this session no more: it was deleted, or lost with a damaged database (then 'mew status' there names it)"
+    }
+
+    /// What this device calls itself: another one of that name is shown under a longer one.
+    var ownName: DistinctNames {
+        DistinctNames([(command.environment.dialer.node, command.environment.deviceName)])
+    }
+
     /// Runs one step; its failure is told as "could not `doing`".
     func attempt<Value>(
         _ doing: String, _ body: () async throws(ClientError) -> Value
@@ -30,8 +40,30 @@ struct DaemonSession: Sendable {
         return SessionOrder.needsYou(list)
     }
 
+    /// The numbers of these sessions, which are all there are. What cannot be kept is not given: it would mean another one next
+    /// time.
+    func numbers(of sessions: [SessionInfo]) async -> SessionNumbers {
+        let node = target.record.node
+        let ids = sessions.map(\.sessionID)
+        do throws(ClientStoreError) {
+            return try await command.store.update { records throws(ClientStoreError) in
+                records.registry.update(node) { $0.sessionNumbers.note(ids) }
+                return records.registry[node]?.sessionNumbers ?? SessionNumbers()
+            }
+        } catch {
+            return target.record.sessionNumbers
+        }
+    }
+
     func session(_ text: String) async throws(CommandFailure) -> SessionInfo {
-        let selection = Selection(elements: try await sessions(), noun: "session") { $0.sessionID.text }
+        let list = try await sessions()
+        // Only who says a number needs them.
+        let numbers = Int(text) == nil ? SessionNumbers() : await numbers(of: list)
+        let selection = Selection(elements: list, noun: "session") { number in
+            list.first { numbers[$0.sessionID] == UInt64(exactly: number) }
+        } id: {
+            $0.sessionID.text
+        }
         switch selection.find(text) {
         case .found(let session): return session
         case .ambiguous(let matches):

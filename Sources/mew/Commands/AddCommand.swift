@@ -141,17 +141,30 @@ private struct Pairing: Sendable {
     private func follow(
         _ supervisor: DaemonSupervisor, _ feed: Feed<ClientEvent>
     ) async throws(CommandFailure) -> DaemonRecord {
-        for await case .phase(let phase) in feed {
+        var next = await command.telling(of: target) { await Self.news(feed) }
+        while let phase = next {
             switch phase {
             case .pairing(let digits, let seconds): showDigits(digits, seconds)
             case .ready: return try await remember(await supervisor.view.record)
             case .waiting(_, let trouble):
                 throw failure(ClientError(trouble.notDecided(by: command.relaysOfOthers(than: target))))
             case .parked(let refusal): throw failure(refusal)
+            case .idle, .dialing, .greeting: break
+            }
+            next = await Self.news(feed)
+        }
+        throw CommandFailure(.internal, "pairing ended without a result")
+    }
+
+    /// The next phase in which the daemon has answered, or the dial is over; nil at the end.
+    private static func news(_ feed: Feed<ClientEvent>) async -> LinkPhase? {
+        for await case .phase(let phase) in feed {
+            switch phase {
+            case .pairing, .ready, .waiting, .parked: return phase
             case .idle, .dialing, .greeting: continue
             }
         }
-        throw CommandFailure(.internal, "pairing ended without a result")
+        return nil
     }
 
     private func showDigits(_ digits: String, _ seconds: UInt64) {
@@ -188,9 +201,7 @@ private struct Pairing: Sendable {
 
     // MARK: - Failures
 
-    private var name: String {
-        target.record.name.isEmpty ? "the daemon" : target.record.name.printableName
-    }
+    private var name: String { target.shownName }
 
     private func failure(_ error: ClientError) -> CommandFailure {
         CommandFailure(error, doing: "reach \(name)", daemon: name, relays: command.relayUse)

@@ -27,7 +27,9 @@ extension Command {
         details: [
             "An answer counts only for what was shown: the handle names the question and a digest of its text. Without a "
                 + "digest or without an answer the question is shown and asked, which needs a terminal.",
-            "Exit: 0 settled, 6 too late, not what was shown, or unknown.",
+            "--json: {\"outcome\": settled, repeated, too_late, not_what_was_shown or unknown, \"how\", \"by\", \"decision\"}: "
+                + "what became of the question, and who decided. A daemon that does not take the answer gives an error only.",
+            "Exit: 0 settled, 4 this device may not answer, 6 too late, not what was shown, or unknown, 7 nobody knows.",
         ],
         examples: ["mew answer desk 7F3K-a1b2c3 once"]
     ) { invocation async throws(CommandFailure) in
@@ -107,18 +109,43 @@ private struct AnswerRun {
             if matches.isEmpty { await daemon.supervisor.detach(session.sessionID) }
         }
         if let exact = matches.first(where: { handle.matches($0.1) }) { return exact }
-        guard let first = matches.first else {
-            report(.unknown, nil)
-            throw CommandFailure(
-                .unknownRequest, "\(daemon.name) asks nothing that ends in \(Readers.shown(handle.id))",
-                hint: "It may be answered already; see 'mew sessions \(shellQuoted(daemon.name))'.")
-        }
+        guard let first = matches.first else { throw try await tooLate() }
         guard matches.count == 1 else {
             throw CommandFailure(
                 .badInput, "\(matches.count) questions end in \(Readers.shown(handle.id))",
                 hint: "Give more characters of the ID.")
         }
         return first
+    }
+
+    // MARK: - Nothing is asked any more
+
+    /// Who was first, and how; or that nobody knows of such a question.
+    private func tooLate() async throws(CommandFailure) -> CommandFailure {
+        guard let end = try await end() else {
+            report(.unknown, nil)
+            return CommandFailure(
+                .unknownRequest, "\(daemon.name) asks nothing that ends in \(Readers.shown(handle.id))",
+                hint: "It may be answered already; see 'mew sessions \(shellQuoted(daemon.name))'.")
+        }
+        report(.tooLate, end)
+        var names = daemon.ownName
+        return CommandFailure(.tooLate, end.tooLate(&names))
+    }
+
+    /// Nil when the daemon does not remember the request, or cannot be asked: a stock one, or an older one.
+    private func end() async throws(CommandFailure) -> AnswerEnd? {
+        guard daemon.link.isNative else { return nil }
+        do throws(ClientError) {
+            return try await daemon.supervisor.request(.requestQuery(.init(ending: handle.id))) { message in
+                if case .requestResolved(let resolved) = message { AnswerEnd(resolved) } else { nil }
+            }
+        } catch {
+            guard error.code == .unknownRequest || error.code == .unknownType else {
+                throw CommandFailure(error, doing: "ask who answered", daemon: daemon.name)
+            }
+            return nil
+        }
     }
 
     // MARK: - The answer
@@ -211,8 +238,9 @@ private struct AnswerRun {
     }
 
     private func conclude(_ verdict: DaemonMessage.AnswerVerdict) throws(CommandFailure) -> ExitCode {
-        report(verdict.outcome, verdict)
-        let words = verdict.words ?? ""
+        report(verdict.outcome, AnswerEnd(verdict))
+        var names = daemon.ownName
+        let words = verdict.words(&names) ?? ""
         switch verdict.outcome {
         case .settled, .repeated:
             daemon.output.line(verdict.outcome == .settled ? "Settled." : "Settled before, by the same answer.")
@@ -223,11 +251,11 @@ private struct AnswerRun {
         }
     }
 
-    private func report(_ outcome: AnswerOutcome, _ verdict: DaemonMessage.AnswerVerdict?) {
+    private func report(_ outcome: AnswerOutcome, _ end: AnswerEnd?) {
         daemon.output.json([
-            "outcome": .string(outcome.rawValue), "how": verdict?.how.map { .string($0.rawValue) } ?? .null,
-            "by": verdict?.by.map { ["node_id": .string($0.node.z32), "name": .string($0.name)] } ?? .null,
-            "decision": verdict?.decision.map(JSON.string) ?? .null,
+            "outcome": .string(outcome.rawValue), "how": end?.how.map { .string($0.rawValue) } ?? .null,
+            "by": end?.by.map { ["node_id": .string($0.node.z32), "name": .string($0.name)] } ?? .null,
+            "decision": end?.decision.map(JSON.string) ?? .null,
         ])
     }
 }

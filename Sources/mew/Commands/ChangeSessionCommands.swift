@@ -20,7 +20,10 @@ extension Command {
     }
 
     static let sessionPin = change(
-        "session pin", "keep a session from being archived", options: [off.spec]
+        "session pin", "list a session before the others that are idle", options: [off.spec],
+        details: [
+            "No daemon of mew archives sessions by itself. One of another kind that does leaves pinned ones alone."
+        ]
     ) { invocation, session throws(CommandFailure) in
         let pinned = !invocation[off]
         return Change(
@@ -59,11 +62,12 @@ extension Command {
 
     private static func change(
         _ name: String, _ summary: String, words: [PositionalSpec] = [], options: [OptionSpec] = [],
+        details: [String] = [],
         _ make: @escaping @Sendable (Invocation, SessionInfo) throws(CommandFailure) -> Change
     ) -> Command {
         Command(
             name, summary, positionals: [Common.daemon.required, Common.session.required] + words,
-            options: options + Common.routes
+            options: options + Common.routes, details: details
         ) { invocation async throws(CommandFailure) in
             let command = try await ClientCommand.open(invocation)
             let target = try await command.daemon(of: invocation)

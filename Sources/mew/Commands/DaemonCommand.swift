@@ -65,12 +65,14 @@ extension Command {
     /// The line that scripts wait for comes last: what stands before it is for people.
     private static func announce(_ readiness: DaemonReadiness, _ output: Output) {
         for line in DaemonWords(readiness).lines { output.note(line) }
-        output.json([
+        let event: JSONObject = [
             "event": "ready", "node_id": .string(readiness.node.z32), "hex": .string(readiness.node.hex),
             "addrs": .array(readiness.addresses.map { .string($0.description) }),
             "relays": .array(readiness.relays.map { .string($0.url.description) }),
             "relays_connected": .array(readiness.relays.filter(\.isConnected).map { .string($0.url.description) }),
-        ])
+            "warnings": .array(DaemonWords.warnings(readiness).map(JSON.string)),
+        ]
+        output.json(readiness.damage.fields.reduce(into: event) { $0[$1.0] = $1.1 })
         output.line("mew-node-id:\(readiness.node.z32)")
     }
 }
@@ -83,13 +85,17 @@ struct DaemonWords {
         let addresses = readiness.addresses.map(\.description).joined(separator: ", ")
         var lines = ["\(readiness.name) listens on UDP \(addresses)."]
         lines += Self.relays(readiness.relays)
-        lines += readiness.warnings.map { "Warning: \($0)" }
+        lines += Self.warnings(readiness).map { "Warning: \($0)" }
         if readiness.agents.contains("shell") {
             // DESIGN §9: whoever starts it must know.
             lines.append(
                 "The shell agent is on: paired devices of scope collaborate and above can run commands as this user.")
         }
         self.lines = lines
+    }
+
+    static func warnings(_ readiness: DaemonReadiness) -> [String] {
+        readiness.warnings + DamageWords(readiness.damage).lines.map { $0 + "." }
     }
 
     /// Of one that `mew pair` starts: it takes its relays from one place only, and people expect those that they gave another

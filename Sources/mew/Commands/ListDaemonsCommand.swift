@@ -59,8 +59,7 @@ extension Command {
         let target = ClientCommand.Target(
             record: daemon, routes: DialTarget(node: daemon.node, addresses: []))
         do throws(CommandFailure) {
-            let sessions = try await command.connected(to: target, waiting: .silent) {
-                session async throws(CommandFailure) in
+            let sessions = try await command.connected(to: target) { session async throws(CommandFailure) in
                 try await session.sessions()
             }
             return Probe(.connected, needsYou: sessions.count { $0.needsYou })

@@ -10,7 +10,8 @@ extension Command {
         "check", "ask the daemon what became of it, and kill it there if it never arrived (without OP: all of D)")
     private static let resend = Flag(
         "resend", "send an unknown one again, as it was: a daemon that has it does nothing twice")
-    private static let drop = Flag("drop", "forget it; one the daemon never stored is killed there first")
+    private static let drop = Flag(
+        "drop", "forget it here: one the daemon never stored is killed there first, one that it has goes on")
 
     static let ops = Command(
         "ops", "show what was asked of daemons and is not over, or whose end is unknown",
@@ -18,7 +19,9 @@ extension Command {
         options: [check.spec, resend.spec, drop.spec] + Common.routes,
         details: [
             "An operation is unknown when the connection was lost before the daemon said that it has it. It is never sent again "
-                + "by itself: ask first."
+                + "by itself: ask first.",
+            "--json: \"state\" is sending, stored, delivered, settled (\"result\" says how, where that is known), refused "
+                + "(\"code\" and \"message\" say why), unknown or absent.",
         ],
         examples: ["mew ops", "mew ops desk 1 --check"]
     ) { invocation async throws(CommandFailure) in
@@ -139,19 +142,20 @@ extension Command {
             throw CommandFailure(error, doing: "drop the operation")
         }
         command.context.output.json(row(operation, target.name))
-        command.context.output.line("Dropped (\(words(operation.state))).")
-        if let words = afterwards(operation, target.name) { command.context.output.sentence(words) }
+        command.context.output.sentence(dropped(operation, target.name))
     }
 
-    /// What the daemon goes on with, whoever has forgotten it here.
-    private static func afterwards(_ operation: MewClient.Operation, _ daemon: String) -> String? {
-        guard operation.kind == .prompt, let session = operation.session else { return nil }
-        let cancel = "'mew cancel \(shellQuoted(daemon)) \(session.text)'"
+    /// The daemon goes on with what it has, whoever has forgotten it here.
+    private static func dropped(_ operation: MewClient.Operation, _ daemon: String) -> String {
         switch operation.state {
-        case .stored: return "It will still run on \(daemon); once it runs, \(cancel) ends it."
-        case .delivered: return "Where it still runs, it goes on; \(cancel) ends it."
-        case .sending, .settled, .refused, .unknown, .absent: return nil
+        case .stored, .delivered: break
+        case .sending, .settled, .refused, .unknown, .absent: return "Dropped (\(words(operation.state)))."
         }
+        guard operation.kind == .prompt, let session = operation.session else {
+            return "Forgotten on this device only: \(daemon) has it, and does it all the same."
+        }
+        return "Forgotten on this device only: \(daemon) has the prompt, and runs it all the same. While it runs, "
+            + "'mew cancel \(shellQuoted(daemon)) \(session.text)' ends it."
     }
 
     private static func ask(

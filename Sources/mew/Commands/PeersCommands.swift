@@ -31,9 +31,9 @@ extension Command {
     static let peersRename = Command(
         "peers rename", "give a device another name", positionals: [peer.required, newName.required]
     ) { invocation async throws(CommandFailure) in
-        try await change(invocation, try invocation.required(peer)) { device throws(CommandFailure) in
+        try await change(invocation, try invocation.required(peer)) { device, shown throws(CommandFailure) in
             let name = try invocation.required(newName)
-            return (.rename(device.node, to: name), "\(device.name.printableName) is now called \(name.printableName).")
+            return (.rename(device.node, to: name), "\(shown) is now called \(name.printableName).")
         }
     }
 
@@ -44,8 +44,8 @@ extension Command {
         ]
     ) { invocation async throws(CommandFailure) in
         let scope = Scope(rawValue: try invocation.required(scope)) ?? .observe
-        return try await change(invocation, try invocation.required(peer)) { device throws(CommandFailure) in
-            (.setScope(device.node, scope), "\(device.name.printableName) may \(scope.rawValue) now.")
+        return try await change(invocation, try invocation.required(peer)) { device, shown throws(CommandFailure) in
+            (.setScope(device.node, scope), "\(shown) may \(scope.rawValue) now.")
         }
     }
 
@@ -63,20 +63,22 @@ extension Command {
         guard let text = invocation[optionalPeer] else {
             throw CommandFailure(.badInput, "which device?", hint: "Name it, or say --all.")
         }
-        return try await change(invocation, text) { device throws(CommandFailure) in
-            (.revoke(device.node), "Revoked \(device.name.printableName).")
+        return try await change(invocation, text) { device, shown throws(CommandFailure) in
+            (.revoke(device.node), "Revoked \(shown).")
         }
     }
 
     // MARK: - Doing
 
+    /// - Parameter make: gets the device, and its name as the list shows it.
     private static func change(
         _ invocation: Invocation, _ text: String,
-        _ make: (ControlPeer) throws(CommandFailure) -> (ControlRequest, String)
+        _ make: (ControlPeer, String) throws(CommandFailure) -> (ControlRequest, String)
     ) async throws(CommandFailure) -> ExitCode {
         let connection = try ControlConnection.openRequired(invocation.context)
-        let device = try find(text, try await connection.peers())
-        let (request, sentence) = try make(device)
+        let peers = try await connection.peers()
+        let device = try find(text, peers)
+        let (request, sentence) = try make(device, DistinctNames(peers)[device.node])
         let reply = try await connection.ask(request)
         await connection.close()
         return done(reply, sentence, invocation.context, device.node)

@@ -7,29 +7,36 @@ extension Command {
 
     static let sessions = Command(
         "sessions", "list the sessions of a daemon, those that need you first",
-        positionals: [Common.daemon.required], options: [all.spec] + Common.routes
+        positionals: [Common.daemon.required], options: [all.spec] + Common.routes,
+        details: ["A number is given once, on this device, and means its session until that is deleted."]
     ) { invocation async throws(CommandFailure) in
         let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
-        let sessions = try await command.connected(to: target) { session async throws(CommandFailure) in
-            try await session.sessions()
+        let (sessions, numbers) = try await command.connected(to: target) { session async throws(CommandFailure) in
+            let sessions = try await session.sessions()
+            return (sessions, await session.numbers(of: sessions))
         }
-        show(sessions, showsArchived: invocation[all], target.name, invocation.context)
+        let device = (command.environment.dialer.node, command.environment.deviceName)
+        show(
+            sessions, numbers, showsArchived: invocation[all], target.name, DistinctNames([device]), invocation.context)
         return .ok
     }
 
-    /// Numbers count all sessions, so that they mean the same with and without `--all`.
+    /// - Parameter device: the name of this one.
     private static func show(
-        _ sessions: [SessionInfo], showsArchived: Bool, _ daemon: String, _ context: CommandContext
+        _ sessions: [SessionInfo], _ numbers: SessionNumbers, showsArchived: Bool, _ daemon: String,
+        _ device: DistinctNames,
+        _ context: CommandContext
     ) {
         let output = context.output
         let now = WallTime.now.milliseconds
         var table = TextTable(["#", "SESSION", "STATE", "TITLE", "AGENT", "LAST USED"], flexible: 3)
-        for (index, session) in sessions.enumerated() where showsArchived || !session.archived || output.isJSON {
-            output.json(row(session))
+        for session in sessions where showsArchived || !session.archived || output.isJSON {
+            output.json(row(session, numbers[session.sessionID]))
             let used = (session.lastMessageAt ?? session.createdAt).milliseconds
             table.add([
-                "\(index + 1)", "…" + session.sessionID.text.suffix(6).description, state(session),
+                numbers[session.sessionID].map(String.init) ?? "-", "…" + session.sessionID.text.suffix(6).description,
+                state(session),
                 title(session).printable(limit: 200), session.agent?.printable(limit: 20) ?? "-",
                 Words.ago(used, now: now),
             ])
@@ -40,12 +47,17 @@ extension Command {
                 "\(daemon) has no sessions\(hidden). Start one with 'mew prompt \(shellQuoted(daemon)) TEXT'.")
         }
         output.table(table)
-        if let number = sessions.firstIndex(where: { $0.needsYou && (showsArchived || !$0.archived) }) {
-            output.line("'mew watch \(shellQuoted(daemon)) \(number + 1)' shows what it asks, and how to answer.")
+        /// As a person may type it.
+        func name(_ session: SessionInfo) -> String {
+            numbers[session.sessionID].map(String.init) ?? session.sessionID.text.printable(limit: 128)
         }
-        for (index, session) in sessions.enumerated() where showsArchived || !session.archived {
+        if let session = sessions.first(where: { $0.needsYou && (showsArchived || !$0.archived) }) {
+            output.line("'mew watch \(shellQuoted(daemon)) \(name(session))' shows what it asks, and how to answer.")
+        }
+        var names = device
+        for session in sessions where showsArchived || !session.archived {
             guard let holder = session.leaseHolder else { continue }
-            output.line("\(holder.name.printableName) is typing in \(index + 1); prompts of others are refused there.")
+            output.line("\(names.name(of: holder)) is typing in \(name(session)); prompts of others are refused there.")
         }
     }
 
@@ -62,9 +74,10 @@ extension Command {
         return session.lastTurnFailed ? "failed" : "idle"
     }
 
-    private static func row(_ session: SessionInfo) -> JSONObject {
+    private static func row(_ session: SessionInfo, _ number: UInt64?) -> JSONObject {
         [
-            "session_id": .string(session.sessionID.text), "title": .string(session.displayTitle),
+            "session_id": .string(session.sessionID.text),
+            "number": number.map { .integer(Int64(clamping: $0)) } ?? .null, "title": .string(session.displayTitle),
             "state": .string(session.state.rawValue), "cwd": session.cwd.map(JSON.string) ?? .null,
             "agent": session.agent.map(JSON.string) ?? .null,
             "pending_permissions": .integer(Int64(session.pendingPermissions)),

@@ -55,42 +55,15 @@ extension Command {
             let reason = status.notSavingReason?.printable(limit: 200) ?? "unknown reason"
             output.sentence("NOTHING IS BEING SAVED: \(reason)")
         }
-        for line in lossLines(status) { output.sentence(line) }
+        for line in DamageWords(status.damage).lines { output.sentence(line) }
         if output.isJSON { output.json(row(status)) }
         if status.links.isEmpty { output.line("nobody is connected") }
         for link in status.links { show(LinkReport(link, of: status.name.printableName), output) }
         return .ok
     }
 
-    /// As many as people read; JSON has all.
-    private static let shownLosses = 10
-
-    static func lossLines(_ status: ControlStatus) -> [String] {
-        let lines = status.losses.prefix(shownLosses).map { loss in
-            let name = loss.title.map { "\"\($0.printable(limit: 60))\" (\(loss.session.printable(limit: 40)))" }
-            return "lost with the damaged database: \(name ?? loss.session.printable(limit: 40)): \(words(of: loss))"
-        }
-        let more = status.losses.count - lines.count
-        return lines + (more > 0 ? ["and something of \(Words.count(more, "more session"))"] : [])
-            + goneLines(status.sessionsGone)
-    }
-
-    /// `mew ls` cannot show them: nothing is left that names them.
-    private static func goneLines(_ count: Int) -> [String] {
-        guard count > 0 else { return [] }
-        let (whole, names) = (Words.count(count, "whole session"), count == 1 ? "its name" : "their names")
-        return ["lost with the damaged database: \(whole), and \(names) as well"]
-    }
-
-    private static func words(of loss: ControlLoss) -> String {
-        let counts = [(loss.messages, "message"), (loss.events, "event"), (loss.requests, "question")]
-        let parts = counts.filter { $0.0 > 0 }.map { Words.count($0.0, $0.1) }
-        let record = loss.isReadable ? [] : ["its record (it can only be deleted)"]
-        return (record + parts).joined(separator: ", ")
-    }
-
     private static func row(_ status: ControlStatus) -> JSONObject {
-        [
+        let row: JSONObject = [
             "daemon": .string(status.name), "node_id": .string(status.node.z32), "version": .string(status.version),
             "up_ms": .integer(status.upMs), "addrs": .array(status.addresses.map(JSON.string)),
             "relays": .array(status.relays.map(JSON.string)),
@@ -99,8 +72,8 @@ extension Command {
             "sessions": .integer(Int64(status.sessions)), "running": .integer(Int64(status.runningSessions)),
             "needs_you": .integer(Int64(status.sessionsNeedingYou)),
             "paired": .integer(Int64(status.pairedDevices)), "saving": .bool(status.isSaving),
-            "losses": .array(status.losses.map(\.row)), "sessions_gone": .integer(Int64(status.sessionsGone)),
         ]
+        return status.damage.fields.reduce(into: row) { $0[$1.0] = $1.1 }
     }
 
     private static func show(_ report: LinkReport, _ output: Output) {

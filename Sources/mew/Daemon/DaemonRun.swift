@@ -92,11 +92,7 @@ struct DaemonRun: Sendable {
     }
 
     private func start(_ loops: DaemonProgram.Loops) async throws(CommandFailure) -> DaemonProgram {
-        let errors = context.output.errors
-        let log = LogSink(
-            minimum: options.level, format: options.logsJSON ? .json : .human, wall: SystemWallClock(),
-            loop: context.runtime.files
-        ) { errors.write($0) }
+        let log = context.makeLog(options.level, isJSON: options.logsJSON)
         var configuration = try configuration()
         configuration.extraAgents = options.extraAgents(loops)
         do throws(StartFailure) {

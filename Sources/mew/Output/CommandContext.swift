@@ -1,3 +1,4 @@
+import MewBase
 import MewDaemon
 import MewIdentity
 import MewLoop
@@ -28,6 +29,21 @@ struct CommandContext: Sendable {
         } catch {
             throw CommandFailure(error)
         }
+    }
+}
+
+extension CommandContext {
+    /// Longer than any terminal or file takes, and short for a person who stopped the terminal and then the program.
+    private static let logPatience: Duration = .seconds(1)
+
+    /// A log on standard error. Its last lines are written before the process ends: what it ends with is what people look for.
+    func makeLog(_ minimum: Diagnostic.Level, isJSON: Bool) -> LogSink {
+        let (errors, runtime) = (output.errors, runtime)
+        let log = LogSink(
+            minimum: minimum, format: isJSON ? .json : .human, wall: SystemWallClock(), loop: runtime.files
+        ) { errors.write($0) }
+        runtime.atEnd { await log.flush(within: Self.logPatience, by: runtime.loop) }
+        return log
     }
 }
 

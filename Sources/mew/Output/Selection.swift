@@ -8,6 +8,15 @@ struct Selection<Element> {
     /// `session`, `request`, …
     let noun: String
     let id: (Element) -> String
+    /// The one that a number means; the place in the list, unless elements have numbers of their own.
+    let numbered: (Int) -> Element?
+
+    init(
+        elements: [Element], noun: String, numbered: ((Int) -> Element?)? = nil, id: @escaping (Element) -> String
+    ) {
+        (self.elements, self.noun, self.id) = (elements, noun, id)
+        self.numbered = numbered ?? { elements.indices.contains($0 - 1) ? elements[$0 - 1] : nil }
+    }
 
     enum Outcome {
         case found(Element)
@@ -20,14 +29,13 @@ struct Selection<Element> {
         if let exact = elements.first(where: { id($0) == text }) { return .found(exact) }
         if text.utf8.count < Self.shortestSuffix {
             guard let number = Int(text) else { return .tooShort }
-            return elements.indices.contains(number - 1) ? .found(elements[number - 1]) : .none
+            return numbered(number).map { .found($0) } ?? .none
         }
         let wanted = text.lowercased()
         let matches = elements.filter { id($0).lowercased().hasSuffix(wanted) }
-        if matches.count == 1 { return .found(matches[0]) }
-        if matches.isEmpty, let number = Int(text), elements.indices.contains(number - 1) {
-            return .found(elements[number - 1])
-        }
-        return matches.isEmpty ? .none : .ambiguous(matches)
+        // A long number may be the end of an ID as well; nobody can say which was meant.
+        let called = Int(text).flatMap(numbered).map { [$0] } ?? []
+        let all = matches + called.filter { element in !matches.contains { id($0) == id(element) } }
+        return all.count == 1 ? .found(all[0]) : all.isEmpty ? .none : .ambiguous(all)
     }
 }

@@ -26,6 +26,9 @@ struct RelayPlaces {
         }
     }
 
+    /// Nobody on another machine reaches any of them.
+    var areOnlyHere: Bool { addresses.allSatisfy(\.isLoopback) }
+
     /// - Parameter scheme: `http` or `https`.
     func urls(_ scheme: String) -> [String] { addresses.map { "\(scheme)://\($0)/" } }
 }

@@ -45,7 +45,7 @@ struct RelayRun: Sendable {
     }
 
     func run() async throws(CommandFailure) -> ExitCode {
-        let log = makeLog()
+        let log = context.makeLog(options.level, isJSON: options.logsJSON)
         var settings = RelaySettings(programVersion: CommandLineProgram.version)
         settings.limits = options.limits
         settings.rules = try rules()
@@ -74,14 +74,6 @@ struct RelayRun: Sendable {
         } catch {
             throw CommandFailure(.internal, "cannot start the relay: \(error)")
         }
-    }
-
-    private func makeLog() -> LogSink {
-        let errors = context.output.errors
-        return LogSink(
-            minimum: options.level, format: options.logsJSON ? .json : .human, wall: SystemWallClock(),
-            loop: context.runtime.files
-        ) { errors.write($0) }
     }
 
     // MARK: - Files
@@ -272,7 +264,10 @@ struct RelayRun: Sendable {
     /// What clients are given: with a certificate the hosts that it is for, because they refuse it for all others.
     private func places(_ listening: Listening, _ hosts: [String]) -> [String] {
         let addresses = RelayPlaces(bound: listening.http)
-        guard options.tls != nil else { return addresses.urls("http") }
+        guard options.tls != nil else {
+            if addresses.areOnlyHere { context.output.note("Only this machine reaches it there.") }
+            return addresses.urls("http")
+        }
         let named = RelayPlaces.urls(hosts: hosts, bound: listening.http)
         guard named.isEmpty else { return named }
         context.output.note("Clients use a name of the certificate in place of the address.")

@@ -16,11 +16,11 @@ struct LeaseWords {
     }
 
     /// Half a sentence; nil when nothing is new.
-    mutating func news(_ holder: By?) -> String? {
+    mutating func news(_ holder: By?, _ names: inout DistinctNames) -> String? {
         guard holder?.node != told else { return nil }
         told = holder?.node
         guard let holder else { return "nobody is typing any more; everybody may" }
-        let who = holder.node == device ? "this device" : holder.name.printableName
+        let who = holder.node == device ? "this device" : names.name(of: holder)
         return "\(who) is typing; prompts of others are refused"
     }
 }

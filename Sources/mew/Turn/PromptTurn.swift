@@ -9,7 +9,7 @@ struct PromptTurn {
     let screen: Screen
     let session: SessionID
     let output: Output
-    var printer = TurnPrinter(showsOwnPrompts: false)
+    var printer: TurnPrinter
     private var desk: QuestionDesk
     /// This device is the one that types in the session.
     private var isTyping = false
@@ -49,6 +49,7 @@ struct PromptTurn {
         hasBaseline = isNew
         (self.daemon, self.screen, self.session) = (daemon, screen, session)
         output = daemon.output
+        printer = TurnPrinter(showsOwnPrompts: false, names: daemon.ownName)
         desk = QuestionDesk(permit: permit, canAsk: canAsk, daemon: daemon.name)
     }
 
@@ -101,7 +102,7 @@ struct PromptTurn {
         case .sessionPhase(session, let phase):
             isLive = phase == .live
             if phase == .gone {
-                throw CommandFailure(.unknownSession, "the session was deleted while its turn was running")
+                throw CommandFailure(.unknownSession, daemon.goneSession)
             }
             await catchUpOnStock()
             await considerQuestions()
@@ -141,7 +142,9 @@ struct PromptTurn {
             if event.frame.message.kind.isEventOfSession { output.json(event) }
             return
         }
-        if case .answerVerdict(let verdict) = event.frame.message, let words = verdict.words { note(words) }
+        if case .answerVerdict(let verdict) = event.frame.message, let words = verdict.words(&printer.names) {
+            note(words)
+        }
         output.text(printer.text(for: event))
     }
 
@@ -150,7 +153,7 @@ struct PromptTurn {
         let wasTyping = isTyping
         isTyping = state.holder?.node == daemon.command.environment.dialer.node
         guard wasTyping, !isTyping, let holder = state.holder else { return }
-        note("\(holder.name.printableName) took over; prompts of others are refused")
+        note("\(printer.names.name(of: holder)) took over; prompts of others are refused")
     }
 
     private mutating func follow(_ message: DaemonMessage, isOwn: Bool) async {

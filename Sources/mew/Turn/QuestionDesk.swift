@@ -119,19 +119,37 @@ extension PendingRequest {
 
 extension DaemonMessage.AnswerVerdict {
     /// What became of an answer, in words; nil when `request_resolved` says it all.
-    var words: String? {
+    func words(_ names: inout DistinctNames) -> String? {
         switch outcome {
         case .settled, .repeated: nil
-        case .tooLate:
-            switch how {
-            case .cancelled: "too late: the question was cancelled"
-            case .turnEnded: "too late: its turn has ended"
-            case .answered, nil:
-                "too late: answered\(by.map { " by \($0.name.printableName)" } ?? "")"
-                    + (decision.map { ": \(AnswerReader.word($0).printable(limit: 40))" } ?? "")
-            }
+        case .tooLate: AnswerEnd(self).tooLate(&names)
         case .notWhatWasShown: "not taken: the daemon asks something else now; look again"
         case .unknown: "the daemon does not know this question"
+        }
+    }
+}
+
+/// How a question ended that somebody answered too late.
+struct AnswerEnd: Sendable {
+    let how: RequestOutcome?
+    let by: By?
+    let decision: String?
+
+    init(_ verdict: DaemonMessage.AnswerVerdict) {
+        (how, by, decision) = (verdict.how, verdict.by, verdict.decision)
+    }
+
+    init(_ resolved: DaemonMessage.RequestResolved) {
+        (how, by, decision) = (resolved.outcome, resolved.by, resolved.decision)
+    }
+
+    func tooLate(_ names: inout DistinctNames) -> String {
+        switch how {
+        case .cancelled: "too late: the question was cancelled"
+        case .turnEnded: "too late: its turn has ended"
+        case .answered, nil:
+            "too late: answered\(by.map { " by \(names.name(of: $0))" } ?? "")"
+                + (decision.map { ": \(AnswerReader.word($0).printable(limit: 40))" } ?? "")
         }
     }
 }

@@ -13,7 +13,10 @@ extension DaemonSession {
         try await attempt("take over the session") { () async throws(ClientError) in
             try await supervisor.takeOver(id)
         }
-        if let before, !before.isOurs { output.note("(took over from \(before.by.name.printableName))") }
+        if let before, !before.isOurs {
+            var names = ownName
+            output.note("(took over from \(names.name(of: before.by)))")
+        }
         let result: Result<Value, CommandFailure>
         do throws(CommandFailure) {
             result = .success(try await body())

@@ -15,6 +15,8 @@ struct TurnPrinter {
     private var openPart: PartID?
     /// Own prompts are not repeated to who typed them.
     let showsOwnPrompts: Bool
+    /// Of the devices that were told of.
+    var names: DistinctNames
 
     /// How much of a call's output is on the screen, in scalars, and how it begins.
     private struct Shown {
@@ -30,8 +32,9 @@ struct TurnPrinter {
     /// Parts of one session on one screen; far more than a person scrolls back over.
     private static let maxParts = 10_000
 
-    init(showsOwnPrompts: Bool) {
-        self.showsOwnPrompts = showsOwnPrompts
+    /// - Parameter names: of this device, so that another one of its name is shown under a longer one.
+    init(showsOwnPrompts: Bool, names: DistinctNames = DistinctNames([])) {
+        (self.showsOwnPrompts, self.names) = (showsOwnPrompts, names)
     }
 
     /// The text to print for an event; empty for most.
@@ -40,13 +43,14 @@ struct TurnPrinter {
         case .userMessage(let message):
             if let id = message.messageID { heard(id) }
             guard !event.isOwnEcho || showsOwnPrompts else { return "" }
-            return line("» \(message.by.map { $0.name.printableName + ": " } ?? "")\(message.text.printableLines)")
+            let who = message.by.map { names.name(of: $0) + ": " } ?? ""
+            return line("» \(who)\(message.text.printableLines)")
                 + message.attachments.map { line("(file \($0.path.printable(limit: 200)))") }.joined()
         case .provider(let provider): return text(for: provider.event)
         case .partUpdated(let update): return text(for: update.part)
         case .toolProgress(let progress): return self.progress(progress)
         case .errorEvent(let error): return line("! \(error.message.printable(limit: 2_000))")
-        case .requestResolved(let resolved): return line(Self.words(for: resolved))
+        case .requestResolved(let resolved): return line(words(for: resolved))
         case .slashResult(let result): return line(result.text.printableLines)
         case .modelSwitched(let switched):
             return line("(model: \(switched.provider.printableName)/\(switched.model.printableName))")
@@ -231,10 +235,10 @@ struct TurnPrinter {
         return (atLineStart ? "" : "\n") + text + "\n"
     }
 
-    private static func words(for resolved: DaemonMessage.RequestResolved) -> String {
+    private mutating func words(for resolved: DaemonMessage.RequestResolved) -> String {
         switch resolved.outcome {
         case .answered:
-            let who = resolved.by.map { " by \($0.name.printableName)" } ?? ""
+            let who = resolved.by.map { " by \(names.name(of: $0))" } ?? ""
             return
                 "→ answered\(who)\(resolved.decision.map { ": \(AnswerReader.word($0).printable(limit: 40))" } ?? "")"
         case .cancelled: return "→ the question was cancelled"

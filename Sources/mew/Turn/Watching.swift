@@ -9,12 +9,14 @@ struct Watching {
     private let screen: Screen
     private let session: SessionID?
     private let output: Output
-    private var printer = TurnPrinter(showsOwnPrompts: true)
+    private var printer: TurnPrinter
     /// For announcing questions only: a watcher answers with `mew answer`.
     private var desk: QuestionDesk
     private var lease: LeaseWords
     private var versions: DaemonView.Versions?
     private var isReady = true
+    /// The connection was lost while the daemon was asked who waits for an answer.
+    private var owesList = false
     /// What was said before is not printed; what a later snapshot brings is.
     private var hasBaseline = false
     /// How many events of the session were told to be lost.
@@ -23,6 +25,7 @@ struct Watching {
     init(_ daemon: DaemonSession, _ screen: Screen, session: SessionID?) {
         (self.daemon, self.screen, self.session) = (daemon, screen, session)
         output = daemon.output
+        printer = TurnPrinter(showsOwnPrompts: true, names: daemon.ownName)
         desk = QuestionDesk(permit: .ask, canAsk: false, daemon: daemon.name)
         lease = LeaseWords(device: daemon.command.environment.dialer.node)
     }
@@ -32,7 +35,7 @@ struct Watching {
 
     mutating func run() async throws(CommandFailure) -> ExitCode {
         await tellVersions()
-        if session == nil { try await tellWhoNeedsYou() }
+        try await tellWhoNeedsYou()
         while let input = await screen.inputs.next() {
             switch input {
             case .event(let event): try await react(to: event)
@@ -50,7 +53,7 @@ struct Watching {
         case .control(let frame):
             await react(to: frame)
         case .sessionPhase(session, let phase):
-            if phase == .gone { throw CommandFailure(.unknownSession, "the session was deleted") }
+            if phase == .gone { throw CommandFailure(.unknownSession, daemon.goneSession) }
             if phase == .live { hasBaseline = true }
         case .phase(let phase):
             try await linkChanged(phase)
@@ -74,15 +77,25 @@ struct Watching {
     }
 
     /// Of the whole daemon, what waits already is told before what comes.
-    private func tellWhoNeedsYou() async throws(CommandFailure) {
-        guard !output.isJSON else { return }
-        for session in try await daemon.sessions() where session.needsYou && !session.archived {
+    private mutating func tellWhoNeedsYou() async throws(CommandFailure) {
+        owesList = false
+        guard session == nil, !output.isJSON else { return }
+        let sessions: [SessionInfo]
+        do throws(CommandFailure) {
+            sessions = try await daemon.sessions()
+        } catch {
+            guard error.code == .unreachable else { throw error }
+            // A loss ends no watch. It is told as such, and the list when the connection is back.
+            owesList = true
+            return
+        }
+        for session in sessions where session.needsYou && !session.archived {
             output.line("\(session.displayTitle.printable(limit: 80)) \(Command.state(session))")
         }
     }
 
     private mutating func tell(_ state: DaemonMessage.LeaseState) {
-        guard let news = lease.news(state.holder), !output.isJSON else { return }
+        guard let news = lease.news(state.holder, &printer.names), !output.isJSON else { return }
         output.text(printer.endLine())
         output.line("(\(news))")
     }
@@ -132,6 +145,7 @@ struct Watching {
         case .ready:
             if !isReady { tell("back", "(connected again)") }
             isReady = true
+            if owesList { try await tellWhoNeedsYou() }
         case .waiting(_, let trouble):
             if isReady { await tellLoss(ClientError(trouble).message) }
             isReady = false

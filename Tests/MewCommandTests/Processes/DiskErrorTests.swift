@@ -15,6 +15,7 @@ struct DiskErrorTests {
     func table() async throws {
         let play = ErrorPlay(ErrorTable.disks)
         try await directories(play)
+        try await databases(play)
         try await readOnly(play)
         try await fullAtStart(play)
         try await fullAtDaemon(play)
@@ -42,6 +43,28 @@ struct DiskErrorTests {
     private static func mode(_ path: String) -> mode_t {
         var info = stat()
         return stat(path, &info) == 0 ? info.st_mode & 0o777 : 0
+    }
+
+    private func databases(_ play: ErrorPlay) async throws {
+        // Root may read every file unless it gives that right up.
+        let unprivileged = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+        let desk = RealMachine().started(by: geteuid() == 0 ? unprivileged : [])
+        #expect(try await desk.run("id").exit == 0)
+        let path = desk.home + "/sessions.db"
+        mkdir(path, 0o700)
+        try await play.expect("a directory in the place of the database", desk, "daemon")
+        #expect(rmdir(path) == 0, "it is where it was")
+        mkfifo(path, 0o600)
+        try await play.expect("a named pipe in the place of the database", desk, "daemon")
+        #expect(unlink(path) == 0)
+        try desk.write([], to: "sessions.db")
+        chmod(path, 0)
+        try await play.expect("database that this user may not read", desk, "daemon")
+        #expect(Self.mode(path) == 0, "nothing was changed")
+        // Only root can give a file away; others know files of root's.
+        #expect(
+            geteuid() == 0 ? chown(path, 65_534, 65_534) == 0 : unlink(path) == 0 && symlink("/etc/passwd", path) == 0)
+        try await play.expect("database of another user", desk, "daemon")
     }
 
     private func readOnly(_ play: ErrorPlay) async throws {

@@ -101,8 +101,14 @@ final class DiskStage {
     /// - Parameter marks: how much each device has told that is older.
     func everybodyHears(isSaving: Bool, after marks: [Int]) async throws {
         for (device, mark) in zip(devices, marks) {
-            try await device.find("daemon_state", after: mark) {
-                $0["type"] == "daemon_state" && $0["saving"] == .bool(isSaving)
+            do {
+                try await device.find("daemon_state", after: mark) {
+                    $0["type"] == "daemon_state" && $0["saving"] == .bool(isSaving)
+                }
+            } catch {
+                Issue.record(
+                    "not told that saving is \(isSaving); the daemon said: \(daemon.process.err.text.suffix(2_000))")
+                throw error
             }
         }
     }

@@ -20,7 +20,7 @@ final class ErrorPlay {
         let plain = try await machine.run(words)
         let result = try await machine.run(words + ["--json"])
         compare(name, result, values)
-        #expect(plain.exit == result.exit && plain.errLines.count == 1, "\(name): \(plain.err)")
+        #expect(plain.exit == result.exit && plain.sentences.count == 1, "\(name): \(plain.err)")
         #expect(self[name]?.matches("mew: ", plain.errLines.last ?? "", values) == true, "\(name): \(plain.err)")
         #expect(!plain.out.contains("\"error\""), "\(name): \(plain.out)")
     }
@@ -39,7 +39,7 @@ final class ErrorPlay {
         }
         #expect(played.insert(name).inserted, "\(name) is played twice")
         #expect(result.exit == row.code.exitStatus, "\(name): \(result.err)")
-        #expect(result.errLines.count == 1, "\(name): one sentence, not \(result.err)")
+        #expect(result.sentences.count == 1, "\(name): one sentence, not \(result.err)")
         #expect(row.matches("mew: ", result.errLines.last ?? "", values), "\(name): \(result.err)")
         let error = result.objects.last?["error"]
         #expect(error?["code"] == .string(row.code.rawValue), "\(name): \(result.out)")
@@ -52,4 +52,9 @@ final class ErrorPlay {
     func end() {
         #expect(Set(chapter.cases.map(\.name)).subtracting(played) == [])
     }
+}
+
+extension RealMachine.Result {
+    /// As of `LineCollector`.
+    var sentences: [String] { LineCollector.sentences(of: errLines) }
 }

@@ -49,8 +49,8 @@ extension ErrorTable {
                 "cannot believe relays by {file}: {problem}. Give a PEM file of certificates."),
             .init(
                 "a relay whose certificate is not believed here", .unreachable,
-                "could not reach {name}: {relay}: the certificate is not trusted: {problem} Check the relay's URL, or name "
-                    + "the authority of its certificate with --relay-trust FILE."),
+                "could not reach {name}: {relay}: the certificate is not trusted: its issuer is unknown. Check the relay's "
+                    + "URL, or name the authority of its certificate with --relay-trust FILE."),
             .init(
                 "a relay that does not admit this device", .unauthorized,
                 "could not reach {name}: {relay}: the relay does not admit us: not authorized. Give the relay's token with "
@@ -69,8 +69,8 @@ extension ErrorTable {
                     + "the command."),
             .init(
                 "a relay whose certificate is not of the given authorities", .unreachable,
-                "could not reach {name}: {relay}: the certificate is not trusted: {problem} Check the relay's URL, and that the "
-                    + "file of --relay-trust holds the authority of its certificate."),
+                "could not reach {name}: {relay}: the certificate is not trusted: {problem}. Check the relay's URL, and "
+                    + "that the file of --relay-trust holds the authority of its certificate."),
             .init(
                 "a relay that only the payload names, and that wants a token", .unauthorized,
                 "could not reach {name}: {relay}: the relay does not admit us: not authorized. Give the relay's token with "

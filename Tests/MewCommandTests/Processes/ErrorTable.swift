@@ -231,6 +231,22 @@ enum ErrorTable {
                 "cannot write to the state directory {home} (opening {home}: not a directory). Make it writable for "
                     + "this user, or choose another one with --home DIR."),
             .init(
+                "a directory in the place of the database", .badInput,
+                "cannot use the database {home}/sessions.db: it is a directory. Move it away, or choose another "
+                    + "directory with --home DIR."),
+            .init(
+                "a named pipe in the place of the database", .badInput,
+                "cannot use the database {home}/sessions.db: it is a named pipe. Move it away, or choose another "
+                    + "directory with --home DIR."),
+            .init(
+                "database of another user", .badInput,
+                "cannot use the database {home}/sessions.db: it belongs to another user. Run as that user, or choose "
+                    + "another directory with --home DIR."),
+            .init(
+                "database that this user may not read", .badInput,
+                "cannot use the database {home}/sessions.db: permission denied. Let this user read and write it: chmod "
+                    + "600 {home}/sessions.db."),
+            .init(
                 "disk full, making the key", .notSaved,
                 "cannot create the key file {home}/node.key: no space left on device. Free some space, then try "
                     + "again."),

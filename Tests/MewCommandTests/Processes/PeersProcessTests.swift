@@ -17,7 +17,8 @@ struct PeersProcessTests {
         let second = try #require(
             try await daemon.machine.run("peers", "--json").objects.last?["node_id"]?.asString)
         let longer = "same-\(second.suffix(4))"
-        #expect(try await daemon.machine.run("peers", "revoke", longer).exit == 0)
+        let revoked = try await daemon.machine.run("peers", "revoke", longer)
+        #expect(revoked.exit == 0 && revoked.outLines.last?.hasPrefix("Revoked \(longer).") == true, "\(revoked.out)")
         let rows = try await daemon.machine.run("peers").outLines
         #expect(rows.count == 3 && rows[1].contains(" same ") && rows[1].contains(" no "), "\(rows)")
         #expect(rows[2].contains(" \(longer) ") && rows[2].contains(" revoked just now "), "\(rows)")

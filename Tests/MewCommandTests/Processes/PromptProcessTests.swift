@@ -73,7 +73,7 @@ struct PromptProcessTests {
         let (daemon, laptop) = (try await RealDaemon(), RealMachine())
         try await daemon.introduce(laptop)
         let plain = try await laptop.run("prompt", "desk", "--permit", "once", "exit 3")
-        #expect(plain.exit == 0 && plain.err.split(separator: "\n").count == 1, "\(plain.err)")
+        #expect(plain.exit == 0 && plain.sentences.count == 1, "\(plain.err)")
         #expect(plain.outLines.last == "exit status 3", "\(plain.out)")
         let json = try await laptop.run("prompt", "desk", "--permit", "once", "exit 3", "--json")
         #expect(json.exit == 0 && json.objects.last?["outcome"] == "completed", "\(json.out)")

@@ -16,7 +16,11 @@ struct StoppingTests {
     private func words(_ options: [String], _ signal: Int32) async throws -> String? {
         let (daemon, laptop) = (try await RealDaemon(RealMachine(), options), RealMachine())
         try await daemon.introduce(laptop)
+        // Until the link of `mew add` has gone, which would be taken for that of the watch.
+        while try await !daemon.machine.run("status").out.contains("nobody is connected") {}
         let watch = try laptop.start(["watch", "desk"])
+        // Nobody else holds it, and it is killed when nobody does.
+        defer { watch.signal(SIGKILL) }
         while try await daemon.machine.run("status").out.contains("nobody is connected") {}
         daemon.process.signal(signal)
         #expect(await daemon.process.exit == 0, "\(daemon.process.err.text)")
@@ -77,6 +81,13 @@ struct StoppingTests {
         #expect(events.map { $0["event"] } == ["lost", "back"] && events.allSatisfy { $0["daemon"] == "desk" })
         #expect(events.first?["reason"]?.asString?.contains("back in 1 s") == true)
         await second.stop()
+    }
+
+    @Test("the last line of the log says that it has stopped, at every end in order", arguments: 0..<4)
+    func lastLine(round: Int) async throws {
+        let daemon = try await RealDaemon(RealMachine(), ["--log-level", "info"])
+        await daemon.stop()
+        #expect(daemon.process.err.lines.last?.hasSuffix("daemon: the daemon has stopped") == true)
     }
 
     @Test("more than can be believed is refused", arguments: ["0", "601", "soon"])

@@ -57,30 +57,62 @@ struct LeftoverTests {
         }
     }
 
-    @Test("a process that does not end keeps its place: no second one is recorded")
-    func stubborn() throws {
-        let verdict = Mutex<AgentHostError?>(nil)
-        let second: [ScriptedAgent.Step] = [
-            .run { host throws(AgentHostError) in
-                do throws(AgentHostError) {
-                    try await host.willStart(AgentProcess(number: 5_000, startTicks: 1, bootID: "boot"))
-                } catch {
-                    verdict.withLock { $0 = error }
-                }
-            }
-        ]
-        try SessionsBench.with("stubborn", agent: ScriptedAgent([script, second])) { bench in
-            bench.endedLeftovers.survives = true
-            let id = try crashInATurn(bench)
-            try bench.restart()
-            let channel = try bench.client(.session)
-            try channel.send(.attachSession(.init(sessionID: id)))
-            try channel.send(.prompt(.init(text: "again")))
-            #expect(verdict.withLock { $0 } == .processRunning(Self.process))
+    /// A session with a process of an earlier life that does not end, and a channel to it.
+    private func stubborn(_ bench: SessionsBench) throws -> BenchClient {
+        bench.endedLeftovers.survives = true
+        let id = try crashInATurn(bench)
+        try bench.restart()
+        let channel = try bench.client(.session)
+        try channel.send(.attachSession(.init(sessionID: id)))
+        _ = try channel.take()
+        return channel
+    }
+
+    private func notes(_ frames: [DaemonFrame]) -> [String] {
+        frames.compactMap { if case .errorEvent(let event) = $0.message { event.message } else { nil } }
+    }
+
+    @Test("prompts behind a process that does not end wait for half a minute, see why, and fail together")
+    func prompts() throws {
+        let agent = ScriptedAgent([script])
+        try SessionsBench.with("stubborn", agent: agent) { bench in
+            let channel = try stubborn(bench)
+            for text in ["one", "two", "three"] { try channel.send(.prompt(.init(text: text))) }
+            try bench.world.run(for: .seconds(29))
+            let waiting = try channel.take()
+            #expect(waiting.receipts.map(\.state) == [.stored, .started, .stored, .stored])
+            #expect(
+                notes(waiting) == ["Waiting: process 4711 of an earlier turn does not end (sleep 1000)."])
+            // Once at the start, and before each wait.
+            #expect(bench.endedLeftovers.all.count == 6)
+            try bench.world.run(for: .seconds(2))
+            let ended = try channel.take()
+            #expect(ended.receipts.map(\.state) == [.done, .done, .done])
+            #expect(ended.receipts.map(\.result) == [.failed, .failed, .failed])
+            #expect(notes(ended).count == 1)
+            #expect(notes(ended).first?.hasPrefix("Not run: process 4711 of an earlier turn does not end") == true)
+            #expect(ended.receipts.compactMap(\.message) == notes(ended) + notes(ended), "of those that only waited")
+            #expect(agent.deeds.count { if case .began = $0 { true } else { false } } == 1, "only before the crash")
         }
     }
 
-    @Test("a process that did not end at the start is asked again before each turn, until it is gone")
+    @Test("who waits for a process to end can be cancelled, and the next one waits anew")
+    func cancelled() throws {
+        try SessionsBench.with("stubborn-cancel", agent: ScriptedAgent([script])) { bench in
+            let channel = try stubborn(bench)
+            for text in ["one", "two"] { try channel.send(.prompt(.init(text: text))) }
+            _ = try channel.take()
+            try channel.send(.cancel(.init()))
+            let frames = try channel.take()
+            #expect(frames.receipts.map(\.result) == [nil, .cancelled, nil])
+            bench.endedLeftovers.survives = false
+            try bench.world.run(for: .seconds(2))
+            #expect(try channel.take().receipts.map(\.result) == [.completed])
+        }
+    }
+
+    @Test(
+        "a turn that waits for a process of an earlier one begins when that is gone, and those behind it need not ask")
     func goneLater() throws {
         let verdicts = Mutex<[AgentHostError?]>([])
         let next = AgentProcess(number: 5_000, startTicks: 1, bootID: "boot")
@@ -101,12 +133,13 @@ struct LeftoverTests {
             try bench.restart()
             let channel = try bench.client(.session)
             try channel.send(.attachSession(.init(sessionID: id)))
-            try channel.send(.prompt(.init(text: "too early")))
+            try channel.send(.prompt(.init(text: "early")))
             bench.endedLeftovers.survives = false
             try channel.send(.prompt(.init(text: "again")))
             try channel.send(.prompt(.init(text: "and again")))
-            #expect(verdicts.withLock { $0 } == [.processRunning(Self.process), nil, nil])
-            // At the start and before two turns; the third finds nothing on record.
+            try bench.world.run(for: .seconds(2))
+            #expect(verdicts.withLock { $0 } == [nil, nil, nil])
+            // At the start, before the turn and after the first wait; the others find nothing on record.
             #expect(bench.endedLeftovers.all == [Self.process, Self.process, Self.process])
         }
     }

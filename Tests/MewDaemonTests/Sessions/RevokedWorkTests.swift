@@ -52,6 +52,79 @@ struct RevokedWorkTests {
         }
     }
 
+    /// A session that is not loaded, in which guidance of the phone waits.
+    private func leaveGuidance(_ bench: SessionsBench) throws -> SessionID {
+        let (laptop, id) = try open(bench)
+        let phone = try attach(bench, id, device: 2)
+        try phone.send(.guide(.init(text: "do as I say")))
+        try phone.leave()
+        try laptop.leave()
+        try bench.world.run(for: .seconds(600))
+        let registry = bench.registry
+        #expect(try bench.run { await registry.slots.count } == 0)
+        return id
+    }
+
+    /// What the next turn is told besides its prompt.
+    private func guidance(_ bench: SessionsBench, _ id: SessionID) throws -> [String] {
+        let laptop = try attach(bench, id, device: 1)
+        try laptop.send(.prompt(.init(text: "go")))
+        #expect(begun(bench.agent) == ["go"])
+        return bench.agent.deeds.flatMap { if case .guided(let words) = $0 { words } else { [String]() } }
+    }
+
+    @Test("guidance of a device that was paired again before anybody loaded the session is not delivered")
+    func pairedAgain() throws {
+        try SessionsBench.with("revoked-paired-again", agent: ScriptedAgent([])) { bench in
+            let id = try leaveGuidance(bench)
+            let registry = bench.registry
+            try bench.run {
+                await registry.revoke(Self.phone)
+                await registry.readmit(Self.phone)
+            }
+            #expect(try guidance(bench, id) == [])
+        }
+    }
+
+    @Test("nor after a crash between the device's row and the session, and a new pairing")
+    func pairedAgainAfterCrash() throws {
+        try SessionsBench.with("revoked-paired-crash", agent: ScriptedAgent([])) { bench in
+            let id = try leaveGuidance(bench)
+            let store = bench.store
+            let row = DeviceRow(
+                node: Self.phone, name: "phone", scope: .control, pairedAt: WallTime(milliseconds: 1),
+                revokedAt: WallTime(milliseconds: 2))
+            try bench.run { try await store.commit([.putDevice(row)]) }
+            bench.kill(seed: 1)
+            try bench.restart()
+            // As the daemon pairs.
+            let registry = bench.registry
+            try bench.run {
+                await registry.revoke(Self.phone)
+                await registry.readmit(Self.phone)
+            }
+            #expect(try guidance(bench, id) == [])
+        }
+    }
+
+    @Test("a request that waits to be admitted is refused, also when its device is paired again meanwhile")
+    func admissionAndPairing() throws {
+        let agent = ScriptedAgent([])
+        try SessionsBench.with("revoked-admission-paired", agent: agent) { bench in
+            let (_, id) = try open(bench)
+            let phone = try attach(bench, id, device: 2)
+            let registry = bench.registry
+            phone.post(.prompt(.init(text: "late")))
+            try bench.run {
+                await registry.revoke(Self.phone)
+                await registry.readmit(Self.phone)
+            }
+            try bench.settle()
+            #expect(begun(agent) == [])
+            #expect(try phone.take().receipts.map(\.code) == [.revoked])
+        }
+    }
+
     @Test("a start after a crash between the device's row and the sessions ends its prompts and runs the others")
     func crash() throws {
         let agent = ScriptedAgent([[.hang]])

@@ -209,6 +209,7 @@ actor MemoryDevices: DeviceStore {
 final class FakeSessions: SessionService {
     private let clients = Mutex<[SessionClient]>([])
     private let refused = Mutex<Set<NodeID>>([])
+    private let drops = Mutex<[NodeID]>([])
 
     func add(_ client: SessionClient) async {
         clients.withLock { $0.append(client) }
@@ -236,9 +237,15 @@ final class FakeSessions: SessionService {
 
     func tally() async -> SessionTally { SessionTally(sessions: 0, running: 0) }
 
-    func revoke(_ device: NodeID) async { refused.withLock { _ = $0.insert(device) } }
+    func revoke(_ device: NodeID) async {
+        refused.withLock { _ = $0.insert(device) }
+        drops.withLock { $0.append(device) }
+    }
 
     func readmit(_ device: NodeID) async { refused.withLock { _ = $0.remove(device) } }
+
+    /// Whose work was to be dropped, each time.
+    var dropped: [NodeID] { drops.withLock { $0 } }
 
     /// Devices that were revoked and not paired again.
     var revoked: Set<NodeID> { refused.withLock { $0 } }

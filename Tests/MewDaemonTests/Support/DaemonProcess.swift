@@ -36,15 +36,21 @@ final class DaemonProcess: Sendable {
         case ready
     }
 
+    /// What is started: the daemon that people start, or the one whose agent asks and tells what it is told to.
+    enum Program: String, Sendable { case daemon, bench = "bench desk" }
+
     /// Starts a daemon; returns when `sight` is there.
-    init(home: String, userHome: String, until sight: Sight = .ready) async throws {
+    init(
+        _ program: Program = .daemon, home: String, userHome: String, until sight: Sight = .ready
+    ) async throws {
         loop = try BlockingLoop(name: "process")
         let path = try #require(Self.path, "the program mew was not built")
         // Nobody else who is started meanwhile gets an end of it: the output would never be over.
         let pipe = try Pipe()
         output = pipe.reader
         number = try Self.spawn(
-            [path, "daemon", "--home", home, "--bind", "127.0.0.1:0"],
+            [path] + program.rawValue.split(separator: " ").map(String.init)
+                + ["--home", home, "--bind", "127.0.0.1:0"],
             environment: ["HOME=\(userHome)", "PATH=/usr/bin:/bin"], output: pipe.writer.number)
         switch sight {
         case .process: break

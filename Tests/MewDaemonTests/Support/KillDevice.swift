@@ -19,6 +19,10 @@ final class KillDevice {
     /// In the order they were sent.
     private(set) var asked: [(operation: OperationID, message: ClientMessage)] = []
     private(set) var session: SessionID?
+    /// As the session was shown last; nil after coming back until it is shown again.
+    private(set) var ready: DaemonMessage.SessionReady?
+    /// Of the channel of the session.
+    private(set) var heard = HeardStream()
     /// Journalled frames as they came, by number.
     private(set) var events: [SequenceNumber: String] = [:]
     private(set) var receipts: [OperationID: [DaemonMessage.Receipt]] = [:]
@@ -41,6 +45,8 @@ final class KillDevice {
         (self.connection, self.control) = (connection, control)
     }
 
+    var isConnected: Bool { connection != nil }
+
     func disconnect() async {
         (control, channel) = (nil, nil)
         await connection?.end()
@@ -48,15 +54,21 @@ final class KillDevice {
     }
 
     /// Opens a channel for the session; returns at once.
-    func attach(_ id: SessionID, after sequence: SequenceNumber? = nil) async throws {
-        try await openChannel().send(
-            .attachSession(.init(sessionID: id, clientKind: .cli, afterSequence: sequence)))
+    func attach(_ id: SessionID, after sequence: SequenceNumber? = nil, epoch: Epoch? = nil) async throws {
+        try await openChannel(after: sequence ?? .zero).send(
+            .attachSession(.init(sessionID: id, clientKind: .cli, afterSequence: sequence, epoch: epoch)))
     }
 
-    private func openChannel() async throws -> TestChannel {
+    private func openChannel(after sequence: SequenceNumber = .zero) async throws -> TestChannel {
         let opened = try await #require(connection).peer.open()
-        channel = opened
+        (channel, heard) = (opened, HeardStream(after: sequence))
         return opened
+    }
+
+    /// Asks for what came after that event.
+    func resume(after sequence: SequenceNumber) async throws {
+        try await request(.resumeSession(.init(sessionID: try #require(session), afterSequence: sequence)))
+        heard.resume(after: sequence)
     }
 
     // MARK: - Asking
@@ -90,16 +102,30 @@ final class KillDevice {
     /// A command that names itself in the file of what ran, once it runs.
     @discardableResult
     func prompt(_ rest: String = "true") async throws -> OperationID {
-        let name = Self.name(OperationID(ULID(high: UInt64(number) + 1, low: lastOperation + 1)))
-        return try await ask(.prompt(.init(text: "echo \(name) >> runs; \(rest) # \(place.marker)")))
+        try await ask(.prompt(.init(text: "echo \(nextName) >> runs; \(rest) # \(place.marker)")))
     }
+
+    /// To an agent that asks people before it writes its name into that file: `ask` or `plan`.
+    @discardableResult
+    func prompt(thatWants word: String) async throws -> OperationID {
+        try await ask(.prompt(.init(text: "\(word) \(nextName)")))
+    }
+
+    /// To an agent that writes its name into that file and tells much.
+    @discardableResult
+    func flood(_ flood: KillStage.Flood) async throws -> OperationID {
+        try await ask(.prompt(.init(text: "flood \(flood.count) \(flood.bytes) \(nextName)")))
+    }
+
+    private var nextName: String { Self.name(OperationID(ULID(high: UInt64(number) + 1, low: lastOperation + 1))) }
 
     static func name(_ operation: OperationID) -> String { "\(operation.ulid.high).\(operation.ulid.low)" }
 
     func answer(_ request: Request, _ decision: PermissionDecision) async throws {
         if decision == .deny { hasDenied = true }
         let digest = ShownDigest(of: request.shown ?? "", request: request.id)
-        try await ask(.answer(.init(requestID: request.id, content: .permission(decision), shownDigest: digest)))
+        let content = request.content.answer(decision)
+        try await ask(.answer(.init(requestID: request.id, content: content, shownDigest: digest)))
     }
 
     /// Waits for the next question and answers it; returns at once after that.
@@ -121,6 +147,13 @@ final class KillDevice {
     /// The same for a kind of message.
     func hear(_ kind: DaemonMessage.Kind) async throws {
         try await hear { $0.kind == kind }
+    }
+
+    /// Reads, and goes on after each gap, until it has the stream up to that event.
+    func follow(to sequence: SequenceNumber) async throws {
+        while heard.last < sequence {
+            if case .gap(let gap) = try await next() { try await resume(after: gap.afterSequence) }
+        }
     }
 
     /// Reads until the operation is at least that far.
@@ -150,6 +183,8 @@ final class KillDevice {
         guard let bytes = try await #require(channel).channel.receive(),
             case .decoded(let frame) = DaemonFrame.decode(bytes, from: .native)
         else { throw ChannelError.finished }
+        let fault = heard.take(frame)
+        try #require(fault == nil)
         if let sequence = frame.sequence { events[sequence] = String(decoding: bytes, as: UTF8.self) }
         note(frame.message)
         return frame.message
@@ -166,6 +201,7 @@ final class KillDevice {
         case .sessionReady(let ready):
             #expect(session == nil || session == ready.sessionID, "a session was made twice")
             session = ready.sessionID
+            self.ready = ready
         case .receipt(let receipt): receipts[receipt.operation, default: []].append(receipt)
         case .userMessage(let message): note(message.messageID)
         case .sessionCleared: said = []
@@ -183,15 +219,29 @@ final class KillDevice {
     /// Asks everything again under its own ID, as a client may that cannot know, and reads until all of it is over. Questions are
     /// answered with yes.
     func comeBack(to id: SessionID?) async throws {
+        let (known, last) = (ready, heard.last)
+        ready = nil
         try await connect()
         let makesSession = asked.contains { if case .newSession = $0.message { true } else { false } }
-        if !makesSession, let id { try await attach(id) }
+        if !makesSession, let id { try await attach(id, after: last, epoch: known?.epoch) }
         for (operation, message) in asked { try await send(message, operation) }
         for (operation, _) in asked {
             while !isOver(operation) { try await readOn(operation) }
         }
         // Its receipt is ahead of it.
         if makesSession, session == nil { try await hear(.sessionReady) }
+        if let known { try await goOn(from: known, last) }
+    }
+
+    /// All it had of the last life is there, but nobody goes on from there; in this life it can go on where it is.
+    private func goOn(from known: DaemonMessage.SessionReady, _ last: SequenceNumber) async throws {
+        while !heard.isFollowing { _ = try await next() }
+        let back = try #require(ready)
+        #expect(back.epoch != nil && back.epoch != known.epoch && back.resume == .snapshot)
+        #expect(try #require(back.headSequence) >= last && back.lost == nil)
+        try await attach(known.sessionID, after: heard.last, epoch: back.epoch)
+        try await hear(.caughtUp)
+        #expect(ready?.epoch == back.epoch && ready?.resume == .replay)
     }
 
     private func readOn(_ operation: OperationID) async throws {
@@ -201,7 +251,7 @@ final class KillDevice {
         lastOperation += 1
         let digest = ShownDigest(of: request.shown ?? "", request: request.id)
         let answer = Answer(
-            requestID: request.id, content: .permission(.allowOnce), shownDigest: digest)
+            requestID: request.id, content: request.content.answer(.allowOnce), shownDigest: digest)
         // Not one of those that were asked before: the loop over them is running.
         try await send(.answer(answer), OperationID(ULID(high: UInt64(number) + 11, low: lastOperation)))
     }
@@ -237,17 +287,4 @@ final class KillDevice {
             if case .sessionHistoryPage(let page) = try await next() { return page.messages }
         }
     }
-}
-
-extension DaemonMessage.Receipt {
-    /// Nothing comes after it.
-    var isEnd: Bool {
-        switch state {
-        case .done, .refused, .absent: true
-        case .stored, .started: false
-        }
-    }
-
-    /// What must not change when it is told again.
-    var verdict: String { "\(state) \(result?.rawValue ?? "-") \(code?.rawValue ?? "-") \(turnID?.description ?? "-")" }
 }

@@ -35,10 +35,12 @@ struct KillPlace: Sendable {
         try await SQLiteStore.open(path: scratch("state/" + StateDirectory.Name.database), on: loop)
     }
 
-    func start(until sight: DaemonProcess.Sight = .ready) async throws -> DaemonProcess {
+    func start(
+        _ program: DaemonProcess.Program = .daemon, until sight: DaemonProcess.Sight = .ready
+    ) async throws -> DaemonProcess {
         // What the former daemon left would be taken for this one's.
         if case .file(let name) = sight { unlink(scratch("state/" + name)) }
-        return try await DaemonProcess(home: scratch("state"), userHome: scratch.path, until: sight)
+        return try await DaemonProcess(program, home: scratch("state"), userHome: scratch.path, until: sight)
     }
 
     /// What the commands wrote: a line each time one ran.
@@ -53,7 +55,7 @@ struct KillPlace: Sendable {
         let loop = try BlockingLoop(name: "look")
         defer { loop.stop() }
         let store = try await open(on: loop)
-        let rows = try await store.events(of: session, after: .zero, limit: 10_000)
+        let rows = try await store.events(of: session, after: .zero, limit: 100_000)
         await store.close()
         return Dictionary(uniqueKeysWithValues: rows.map { ($0.sequence, String(decoding: $0.body, as: UTF8.self)) })
     }

@@ -7,7 +7,7 @@ struct KillScene: Sendable, CustomTestStringConvertible {
     let name: String
     let act: @Sendable (KillStage) async throws -> Void
 
-    private init(_ name: String, _ act: @escaping @Sendable (KillStage) async throws -> Void) {
+    init(_ name: String, _ act: @escaping @Sendable (KillStage) async throws -> Void) {
         (self.name, self.act) = (name, act)
     }
 
@@ -15,7 +15,7 @@ struct KillScene: Sendable, CustomTestStringConvertible {
 
     static let all =
         starts + recoveries + newSessions + queues + guidance + cancels + answers + settings + erasures + reading
-        + crowds
+        + crowds + asking + gaps
 
     // MARK: - The daemon alone
 

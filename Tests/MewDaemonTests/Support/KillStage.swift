@@ -12,6 +12,7 @@ final class KillStage {
     let place: KillPlace
     let devices: [KillDevice]
     private var daemon: DaemonProcess?
+    private var program = DaemonProcess.Program.daemon
 
     init() async throws {
         let place = try await KillPlace()
@@ -26,7 +27,7 @@ final class KillStage {
     // MARK: - Lives
 
     func start(until sight: DaemonProcess.Sight = .ready) async throws {
-        daemon = try await place.start(until: sight)
+        daemon = try await place.start(program, until: sight)
     }
 
     /// `kill -9`, whatever is connected.
@@ -65,6 +66,19 @@ final class KillStage {
         return laptop
     }
 
+    /// The same with the agent that asks and tells what it is told to.
+    func beginTalking() async throws -> KillDevice {
+        program = .bench
+        try await start()
+        try await laptop.connect()
+        try await laptop.ask(.newSession(.init(clientKind: .cli, agent: "bench")))
+        try await laptop.hear(.caughtUp)
+        return laptop
+    }
+
+    /// All three hear that one.
+    func gatherTalking() async throws -> [KillDevice] { try await gather(in: try await beginTalking()) }
+
     /// A command that does not end by itself has begun to tell something.
     func stream() async throws -> KillDevice {
         let laptop = try await begin()
@@ -91,7 +105,11 @@ final class KillStage {
 
     /// All three hear the laptop's session.
     func gather() async throws -> [KillDevice] {
-        let session = try #require(try await begin().session)
+        try await gather(in: try await begin())
+    }
+
+    private func gather(in first: KillDevice) async throws -> [KillDevice] {
+        let session = try #require(first.session)
         for device in devices.dropFirst() {
             try await device.connect()
             try await device.attach(session)
@@ -111,11 +129,11 @@ final class KillStage {
         devices.contains { $0.asked.contains { if case .slashCommand = $0.message { true } else { false } } }
     }
 
-    /// Every device that asked something asks it again, and hears how it ended.
+    /// Every device that asked something asks it again, and hears how it ended; who only heard the session hears it again.
     func comeBack() async throws {
         try await start()
         let (session, isDeleted) = (session, isDeleted)
-        for device in devices where device === laptop || !device.asked.isEmpty {
+        for device in devices where device === laptop || !device.asked.isEmpty || device.session != nil {
             if isDeleted {
                 try await device.comeBackToDelete()
             } else {

@@ -65,6 +65,7 @@ struct SlowStore: SessionStore {
         try await store.operationBounds(of: device)
     }
 
+    func sessionsWithWork() async throws(StoreError) -> [SessionID] { try await store.sessionsWithWork() }
     func devices() async throws(StoreError) -> [DeviceRow] { try await store.devices() }
     func groups() async throws(StoreError) -> [GroupRow] { try await store.groups() }
     func setting(_ name: SettingName) async throws(StoreError) -> String? { try await store.setting(name) }

@@ -24,6 +24,8 @@ package final class ScriptedAgent: AgentBackend {
         case forgot(SessionID)
         case compacted(SessionID)
         case answers([String])
+        /// Guidance that came with a turn.
+        case guided([String])
     }
 
     package let name: String
@@ -59,6 +61,7 @@ package final class ScriptedAgent: AgentBackend {
 
     package func run(_ turn: AgentTurn, host: any AgentHost) async -> AgentResult {
         note(.began(turn.turn, text: turn.text))
+        if !turn.guidance.isEmpty { note(.guided(turn.guidance)) }
         defer { note(.ended(turn.turn)) }
         let script = state.withLock { $0.scripts.isEmpty ? [] : $0.scripts.removeFirst() }
         do throws(AgentHostError) { return try await play(script, host) } catch { return .cancelled }
