@@ -56,7 +56,7 @@ extension RelayLeg {
     func begin() {
         let now = loop.now
         if case .connected = phase {
-            report(.debug, "relay_over_http3", "the relay \(url) forwards over HTTP/3 from now on")
+            report(.info, "relay_over_http3", "the relay \(url) forwards for us over HTTP/3 from now on")
             pings = PingClock(asking: entropy.uint64())
             endDoubt()
             return waiters.resumeAll()
@@ -65,7 +65,7 @@ extension RelayLeg {
         set(problem: nil)
         // The first question is due at once: only its answer shows that the relay is good (spec/iroh-wire.md §4.5).
         pings = PingClock(asking: entropy.uint64())
-        report(.info, "relay_connected", "the relay \(url) forwards for us")
+        report(.info, "relay_connected", "the relay \(url) forwards for us over \(transport?.words ?? "nothing")")
         waiters.resumeAll()
         if wasConnected { receiver?.returned?() }
         wasConnected = true

@@ -189,6 +189,11 @@ extension RelayLeg {
             return false
         }
         leg.onHappening = { happening in self.assumeIsolated { $0.heard(happening) } }
+        // From its admission on the relay gives it our packets, whatever carries ours just now.
+        leg.onPacket = { packet, node in
+            let packets = LegPackets(bytes: packet, segmentSize: packet.count)
+            self.assumeIsolated { $0.deliver(packets, of: node) }
+        }
         http3.opening = .asked(leg)
         return true
     }
@@ -210,10 +215,6 @@ extension RelayLeg {
         (http3.serving, http3.end) = (leg, nil)
         framing = nil
         output.removeAll()
-        leg.onPacket = { packet, node in
-            let packets = LegPackets(bytes: packet, segmentSize: packet.count)
-            self.assumeIsolated { $0.deliver(packets, of: node) }
-        }
         leg.onRoom = receiver?.room
         begin()
         let end = await withTaskGroup(of: LegEnd.self) { group in

@@ -176,8 +176,13 @@ package actor RelayLeg {
 
     package var status: RelayLegStatus {
         RelayLegStatus(
-            phase: phase, roundTrip: pings?.roundTrip, measured: pings?.measured, problem: problem,
+            phase: phase, transport: transport, roundTrip: pings?.roundTrip, measured: pings?.measured, problem: problem,
             advice: advice, lastFailure: lastEnd?.failure, isSuperseded: isSuperseded)
+    }
+
+    var transport: RelayLegStatus.Transport? {
+        guard case .connected = phase else { return nil }
+        return http3.serving == nil ? .webSocket : .http3
     }
 
     /// Nothing while there is a connection.
