@@ -91,7 +91,7 @@ struct HTTP3PairTests {
             let asked = pair.server.takeEvents()
             #expect(asked.contains(.settings(takesDatagrams: true)))
             #expect(asked.contains(.head(0, Self.get)))
-            #expect(asked.last == .ended(0))
+            #expect(asked.last { $0.isAboutRequest } == .ended(0))
             try pair.server.respond(HTTP3Head([(":status", "200")]), on: 0, staysOpen: true)
             #expect(try pair.server.send(Array("pong".utf8), on: 0))
             try pair.server.finish(0)
@@ -100,7 +100,7 @@ struct HTTP3PairTests {
             #expect(answered.contains(.settings(takesDatagrams: true)))
             #expect(answered.contains(.head(0, HTTP3Head([(":status", "200")]))))
             #expect(data(answered, of: 0) == Array("pong".utf8))
-            #expect(answered.last == .ended(0))
+            #expect(answered.last { $0.isAboutRequest } == .ended(0))
             try pair.client.closed(0)
             try pair.server.closed(0)
         }
@@ -215,6 +215,16 @@ struct HTTP3PairTests {
         }
         let empty: [UInt8] = []
         empty.withUnsafeBytes { #expect(HTTPDatagram.read($0) == nil) }
+    }
+}
+
+extension HTTP3Event {
+    /// What comes on the control stream comes before it or behind it.
+    fileprivate var isAboutRequest: Bool {
+        switch self {
+        case .settings, .goingAway: false
+        case .head, .headTooLarge, .data, .ended, .broken: true
+        }
     }
 }
 

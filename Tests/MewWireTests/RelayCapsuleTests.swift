@@ -74,7 +74,7 @@ struct RelayCapsuleTests {
         #expect(try read(bytes, piece: bytes.count) == [.bound(try handle(5))])
     }
 
-    @Test("one that is too large, too short or names a handle of four bytes ends the conversation")
+    @Test("one that is too large, too short or names a handle beyond 14 bits ends the conversation")
     func refusals() throws {
         func capsule(_ number: UInt64, length: Int, _ payload: [UInt8]) -> [UInt8] {
             var bytes: [UInt8] = []
@@ -89,7 +89,7 @@ struct RelayCapsuleTests {
             try read(capsule(6, length: 31, [UInt8](repeating: 1, count: 31)), piece: 100)
         }
         #expect(throws: RelayCapsuleError.malformed(type: RelayCapsule.base + 2)) {
-            try read(capsule(2, length: 4, [0x80, 0, 0, 1]), piece: 100)
+            try read(capsule(2, length: 4, [0x80, 1, 0, 0]), piece: 100)
         }
     }
 

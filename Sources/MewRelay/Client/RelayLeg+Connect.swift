@@ -34,7 +34,7 @@ extension RelayLeg {
             await stream.close()
             return end
         case .failed(let end): return end
-        case .withoutHTTP3: return .ended
+        case .withoutHTTP3, .notNeeded: return .ended
         }
     }
 

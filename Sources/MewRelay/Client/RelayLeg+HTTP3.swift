@@ -50,6 +50,8 @@ extension RelayLeg {
         /// What WebSocket has to say about it is what people can do something about.
         case failed(LegEnd)
         case withoutHTTP3
+        /// The other one was faster.
+        case notNeeded
     }
 
     /// Starts HTTP/3 and, 250 ms later, WebSocket, whether the former has failed by then or not. The first that is let in has won.
@@ -71,7 +73,7 @@ extension RelayLeg {
                     failure = opened
                     // The relay may be back sooner than a handshake that nobody answers is over.
                     if self.http3.failures > 0 { group.cancelAll() }
-                case (.withoutHTTP3, _): break
+                case (.withoutHTTP3, _), (.notNeeded, _): break
                 }
             }
             return winner ?? failure
@@ -80,6 +82,7 @@ extension RelayLeg {
 
     private func openWebSocket() async -> Opened {
         await wait(until: loop.now.advanced(by: http3.headStart)) { !http3.isAsking }
+        if case .welcomed = http3.opening { return .notNeeded }
         let stream: any TCPStream
         do throws(StreamFailure) {
             stream = try await connector.connect(to: url)

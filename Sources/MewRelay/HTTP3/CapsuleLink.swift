@@ -66,7 +66,11 @@ final class CapsuleLink<Party: Hashable>: DatagramSource {
                     violation = .malformed(type: RelayCapsule.base + 1)
                     return false
                 }
-                return say(.bound(handle))
+                guard say(.bound(handle)) else {
+                    violation = .unread
+                    return false
+                }
+                return true
             case .bound(let handle):
                 outgoing.understood(handle)
                 return true

@@ -105,11 +105,14 @@ package enum RelayCapsule: Equatable, Sendable {
 package enum RelayCapsuleError: Error, Equatable, CustomStringConvertible {
     case tooLarge(type: UInt64, Int)
     case malformed(type: UInt64)
+    /// Binds handles, and does not read what is answered.
+    case unread
 
     package var description: String {
         switch self {
         case .tooLarge(let type, let count): "a capsule of type \(type) and \(count) bytes"
         case .malformed(let type): "a malformed capsule of type \(type)"
+        case .unread: "capsules whose answers it does not read"
         }
     }
 }
