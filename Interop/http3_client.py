@@ -109,23 +109,27 @@ class Client(QuicConnectionProtocol):
         self.transmit()
         return number
 
-    async def status(self, number):
-        head, _ = await asyncio.wait_for(self.stream(number).get(), SECONDS)
+    async def answer(self, number):
+        """Status, head, and whether that is all."""
+        head, ended = await asyncio.wait_for(self.stream(number).get(), SECONDS)
         expect(head is not None, "the stream was reset")
-        return int(head[b":status"]), head
+        return int(head[b":status"]), head, ended
+
+    async def status(self, number):
+        return (await self.answer(number))[0]
 
     async def ask(self, method, path, body=b""):
         """Status and content."""
         fields = [(":method", method), (":scheme", "https"), (":authority", "relay"), (":path", path)]
         number = self.request(fields, body=body)
-        status, _ = await self.status(number)
-        content, ended = b"", False
+        status, _, ended = await self.answer(number)
+        content = b""
         while not ended:
             piece, ended = await asyncio.wait_for(self.stream(number).get(), SECONDS)
             content += piece or b""
         return status, content
 
-    def connect(self, proof, protocol="mew-relay-1", path="/relay", **more):
+    def converse(self, proof, protocol="mew-relay-1", path="/relay", **more):
         fields = [
             (":method", "CONNECT"), (":protocol", protocol), (":scheme", "https"), (":authority", "relay"), (":path", path),
             ("capsule-protocol", "?1"), *([("x-mew-node", proof)] if proof else []),
@@ -143,8 +147,8 @@ class Conversation:
 
     @classmethod
     async def open(cls, client, key, **more):
-        number = client.connect(key.proof(client.export()), **more)
-        status, head = await client.status(number)
+        number = client.converse(key.proof(client.export()), **more)
+        status, head, _ = await client.answer(number)
         expect(status == 200, f"the relay answered {status}")
         expect(head.get(b"capsule-protocol") == b"?1", "no capsule-protocol")
         self = cls(client, number)
@@ -228,13 +232,13 @@ async def refused(host, port):
             (401, None, {}), (401, stolen, {}), (401, "nonsense", {}), (404, good, {"path": "/other"}),
             (501, good, {"protocol": "connect-udp"}), (401, good, {"x_mew_account": other.proof(bytes(32), 1, key.id)})]
         for wanted, proof, more in tries:
-            status, _ = await one.status(one.connect(proof, **more))
+            status = await one.status(one.converse(proof, **more))
             expect(status == wanted, f"{status} in place of {wanted} for {more or proof}")
         async with client(host, port) as two:
-            status, _ = await two.status(two.connect(good))
+            status = await two.status(two.converse(good))
             expect(status == 401, f"{status}: the proof of another connection was taken")
         await Conversation.open(one, key)
-        status, _ = await one.status(one.connect(good))
+        status = await one.status(one.converse(good))
         expect(status == 400, f"a second conversation: {status}")
         print(f"{len(tries) + 2} requests refused, and the one that was right let in")
 
