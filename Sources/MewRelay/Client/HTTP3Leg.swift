@@ -52,7 +52,7 @@ final class HTTP3Leg: DirectHandler {
     private var hasSettings = false
     private var acceptance: HTTP3Head?
     private var welcome: RelayWelcome?
-    private let queue: FrameQueue<UInt64>
+    private let queue: PacketLanes<UInt64>
     /// Set by the owner; they refer to it, until the end.
     var onHappening: ((Happening) -> Void)?
     var onPacket: ((UnsafeRawBufferPointer, NodeID) -> Void)?
@@ -71,7 +71,7 @@ final class HTTP3Leg: DirectHandler {
         guard let material, let pump = try? HTTP3Pump(.client, over: connection) else { return nil }
         self.pump = pump
         self.loop = loop
-        queue = FrameQueue(
+        queue = PacketLanes(
             .init(packets: LegOutput.maxPackets, bytes: LegOutput.maxBytes, answers: LegOutput.maxAnswers))
         stage = .over
         guard pump.start(), let stream = connection.openStream(.bidirectional) else { return nil }
@@ -118,7 +118,7 @@ final class HTTP3Leg: DirectHandler {
     func hasRoom(for peer: UInt64) -> Bool {
         guard isServing else { return true }
         if queue.hasRoomForBurst(of: peer) { return true }
-        _ = queue.expire(now: loop.now)
+        _ = queue.expire(for: peer, now: loop.now)
         if queue.hasRoomForBurst(of: peer) { return true }
         isWaitedFor = true
         return false

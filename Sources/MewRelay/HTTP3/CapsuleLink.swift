@@ -18,7 +18,7 @@ final class CapsuleLink<Party: Hashable>: DatagramSource {
     private var reader = CapsuleReader()
     private var outgoing: OutgoingHandles
     private(set) var incoming: IncomingHandles
-    let queue: FrameQueue<Party>
+    let queue: PacketLanes<Party>
     private let datagramHead: [UInt8]
     /// The peer has said that it takes HTTP datagrams.
     var takesDatagrams = false
@@ -29,7 +29,7 @@ final class CapsuleLink<Party: Hashable>: DatagramSource {
     var onLeft: (() -> Void)?
 
     init(
-        on stream: Int64, of pump: HTTP3Pump, handles: Int, accepts: Int, queue: FrameQueue<Party>, loop: any Loop
+        on stream: Int64, of pump: HTTP3Pump, handles: Int, accepts: Int, queue: PacketLanes<Party>, loop: any Loop
     ) {
         self.stream = stream
         self.pump = pump
@@ -113,9 +113,10 @@ final class CapsuleLink<Party: Hashable>: DatagramSource {
     private func enqueue(
         _ packet: UnsafeRawBufferPointer, _ handle: RelayHandle, _ byteCount: Int, of party: Party
     ) -> Fate {
+        if !queue.hasRoom(for: party, byteCount: byteCount) { expired += queue.expire(for: party, now: loop.now) }
         guard queue.hasRoom(for: party, byteCount: byteCount) else { return .dropped }
         let (head, headBytes) = (datagramHead, datagramHead.count)
-        queue.append(of: party, packets: 1, byteCount: byteCount, now: loop.now) { target in
+        queue.append(of: party, byteCount: byteCount, now: loop.now) { target in
             for (index, byte) in head.enumerated() { target[index] = byte }
             handle.write(to: target, at: headBytes)
             UnsafeMutableRawBufferPointer(rebasing: target[(headBytes + handle.byteCount)...]).copyMemory(from: packet)
@@ -140,15 +141,12 @@ final class CapsuleLink<Party: Hashable>: DatagramSource {
     var hasDatagram: Bool { !queue.isEmpty }
 
     func nextDatagram() -> UnsafeMutableRawBufferPointer? {
-        expired += queue.expire(now: loop.now)
-        guard !queue.isEmpty else { return nil }
-        // One frame: the least that the queue gives.
-        return UnsafeMutableRawBufferPointer(mutating: queue.next(atMost: 0))
+        queue.next(now: loop.now, dropped: &expired)
     }
 
     func datagramLeft(wasSent: Bool) {
         guard !queue.isEmpty else { return }
-        queue.left(queue.next(atMost: 0).count)
+        queue.left()
         if !wasSent { expired += 1 }
         onLeft?()
     }

@@ -118,7 +118,14 @@ final class HTTP3Client: RelayClient, DirectHandler {
             return true
         }
         hub.metrics.rateLimited += 1
+        tellRate()
         return false
+    }
+
+    private func tellRate() {
+        if let toldRate, toldRate.duration(to: hub.now) < RelayConnection.tellRateEvery { return }
+        toldRate = hub.now
+        tell(.rateLimited)
     }
 
     // MARK: - Events of HTTP/3
@@ -200,7 +207,7 @@ final class HTTP3Client: RelayClient, DirectHandler {
         let limits = hub.limits
         let link = CapsuleLink<ConnectionNumber>(
             on: stream, of: pump, handles: HTTP3Admission.handles, accepts: HTTP3Admission.handles,
-            queue: FrameQueue(limits.queue, hub.backlog), loop: hub.loop)
+            queue: PacketLanes(limits.queue, hub.backlog), loop: hub.loop)
         link.takesDatagrams = takesDatagrams
         stage = .serving(Member(node: admitted.node, credentials: admitted, link: link))
         isStranger = false
@@ -249,7 +256,7 @@ final class HTTP3Client: RelayClient, DirectHandler {
         _ packet: UnsafeRawBufferPointer, of node: NodeID, from sender: ConnectionNumber
     ) -> CapsuleLink<ConnectionNumber>.Fate {
         guard let member, packet.count <= HTTP3Admission.maxPacketBytes else { return .dropped }
-        hub.metrics.packetsExpired += member.link.takeExpired()
+        defer { hub.metrics.packetsExpired += member.link.takeExpired() }
         return member.link.send(packet, about: node, of: sender)
     }
 

@@ -2,13 +2,14 @@ import MewBase
 import MewIdentity
 import MewLoop
 import MewQUIC
+import MewRelay
 import MewWire
 
 // `mew bench …`: the measurements that Scripts/bench puts beside those of other implementations.
 
 extension Command {
     static let benches: [Command] = [
-        benchServe, benchHandshakes, benchEcho, benchReceive, benchHold, benchCrowd, benchPing,
+        benchServe, benchHandshakes, benchEcho, benchReceive, benchBeside, benchHold, benchCrowd, benchPing,
         benchDesk, benchBigSession, benchAttach, benchReplay, benchFanout, benchCommits, benchHostile,
     ]
 
@@ -90,6 +91,36 @@ extension Command {
             [
                 "bytes": .integer(Int64(byteCount)), "seconds": .number(time.milliseconds / 1_000),
                 "mb_per_second": .number(Double(byteCount) / 1_000 / time.milliseconds),
+            ])
+        return .ok
+    }
+
+    private static let other = Positional<NodeID>("OTHER", "the node ID of another 'mew bench serve'") {
+        text throws(UsageError) in
+        do throws(NodeIDTextError) { return try NodeID(text: text) } catch {
+            throw UsageError("OTHER must be a node ID: \(error)")
+        }
+    }
+
+    private static let benchBeside = Command(
+        "bench beside", "measure round trips with one node while another on the same relay sends all it can",
+        positionals: [node.required, url.required, other.required],
+        options: [seconds.spec, http3.spec, Common.relayTrust.spec]
+    ) { invocation async throws(CommandFailure) in
+        let peer = try await BenchPeer.start(on: invocation.context.runtime.loop, reachingOut: invocation[http3])
+        let leg = try await BenchLeg.open(
+            invocation.required(url), of: peer, BenchCrowd.connector(invocation), overHTTP3: invocation[http3])
+        let (node, other) = (try invocation.required(node), try invocation.required(other))
+        let measurements = BenchMeasurements(peer: peer, node: node, route: await leg.route(to: node))
+        let time = Duration.milliseconds(invocation[seconds] ?? 5_000)
+        let (times, bulk) = try await measurements.echo(for: time, beside: other, by: leg.route(to: other))
+        report(
+            invocation,
+            [
+                "count": .integer(Int64(times.count)), "p50_us": .number(times.median),
+                "p99_us": .number(times.ninetyNine), "worst_us": .number(times.worst),
+                "bulk_mb_per_second": .number(Double(bulk) / 1_000 / time.milliseconds),
+                "transport": .string(await leg.leg.status.transport?.rawValue ?? "none"),
             ])
         return .ok
     }
