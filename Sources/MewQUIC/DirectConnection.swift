@@ -82,6 +82,12 @@ package final class DirectConnection {
 
     package var statistics: ConnectionStatistics? { driver.status?.statistics }
 
+    /// Since when something is under way without any acknowledgement; nil while nothing is.
+    package var unansweredSince: Instant? { driver.core?.unansweredSince }
+
+    /// After so long a loss is suspected (RFC 9002 §6.2.1).
+    package var probeTimeout: Duration { driver.core?.probeTimeout ?? .zero }
+
     /// Keying material (RFC 8446 §7.5) with an empty context; nil after `authorize`.
     package func export(label: String, byteCount: Int) -> [UInt8]? {
         driver.core?.export(label: label, byteCount: byteCount)

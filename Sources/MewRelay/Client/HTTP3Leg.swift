@@ -28,6 +28,8 @@ final class HTTP3Leg: DirectHandler {
         /// The relay forwards for us.
         case welcomed(RelayWelcome)
         case ponged(UInt64)
+        /// What was sent some time ago is not acknowledged.
+        case unanswered
         case gone(NodeID)
         case health(RelayHealth)
         case warned(returnIn: Duration, reason: String)
@@ -58,6 +60,8 @@ final class HTTP3Leg: DirectHandler {
     var onPacket: ((UnsafeRawBufferPointer, NodeID) -> Void)?
     var onRoom: (() -> Void)?
     private var isWaitedFor = false
+    /// Runs while it is not known whether the relay has what was sent.
+    private var watch: LoopTimer?
 
     /// What we let a relay bind, and bind ourselves at most: as many as a node has connections and strangers together.
     private static let handles = 1_024
@@ -140,6 +144,7 @@ final class HTTP3Leg: DirectHandler {
             guard packet.count <= welcome.maxPacketBytes else { continue }
             _ = link.send(packet, about: node, of: peer)
         }
+        watchForAnswers()
     }
 
     func ping(_ value: UInt64) { link?.say(.ping(value)) }
@@ -153,6 +158,8 @@ final class HTTP3Leg: DirectHandler {
 
     private func finish() {
         stage = .over
+        if let watch { loop.cancel(watch) }
+        watch = nil
         _ = queue.removeAll()
         pump.connection.close(code: HTTP3Failure.noError, reason: "")
         tellOfRoom()
@@ -164,6 +171,29 @@ final class HTTP3Leg: DirectHandler {
         let tell = onHappening
         (onHappening, onPacket, onRoom) = (nil, nil, nil)
         tell?(.ended(end))
+    }
+
+    // MARK: - Silence
+
+    /// QUIC repeats what is not acknowledged, and does not say that nothing is.
+    private func watchForAnswers() {
+        guard watch == nil else { return }
+        look(at: loop.now.advanced(by: patience))
+    }
+
+    /// As long as a relay is trusted that carries a connection (`PathSelector`).
+    private var patience: Duration { max(.milliseconds(500), pump.connection.probeTimeout * 2) }
+
+    private func look(at time: Instant) {
+        watch = loop.schedule(at: time) { [weak self] in self?.look() }
+    }
+
+    private func look() {
+        watch = nil
+        guard isServing, let since = pump.connection.unansweredSince else { return }
+        let due = since.advanced(by: patience)
+        guard due <= loop.now else { return look(at: due) }
+        onHappening?(.unanswered)
     }
 
     // MARK: - What QUIC tells

@@ -246,6 +246,7 @@ extension RelayLeg {
         case .welcomed:
             if case .asked(let leg) = http3.opening { http3.opening = .welcomed(leg) }
         case .ponged(let value): return ponged(value)
+        case .unanswered: return ask()
         case .gone(let node): return absent(node)
         case .health(let health): return changed(health)
         case .warned(let delay, _): return restarting(after: delay)

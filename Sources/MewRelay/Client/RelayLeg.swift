@@ -176,8 +176,8 @@ package actor RelayLeg {
 
     package var status: RelayLegStatus {
         RelayLegStatus(
-            phase: phase, transport: transport, roundTrip: pings?.roundTrip, measured: pings?.measured, problem: problem,
-            advice: advice, lastFailure: lastEnd?.failure, isSuperseded: isSuperseded)
+            phase: phase, transport: transport, roundTrip: pings?.roundTrip, measured: pings?.measured,
+            problem: problem, advice: advice, lastFailure: lastEnd?.failure, isSuperseded: isSuperseded)
     }
 
     var transport: RelayLegStatus.Transport? {
@@ -278,8 +278,15 @@ package actor RelayLeg {
         return output.hasRoom(for: peer)
     }
 
+    /// What an HTTP datagram carries on most paths (QUIC and HTTP add some 45 bytes), and one of the sizes that connections look for
+    /// (`TransportConfiguration.probedPayloads`). Larger ones are lost over WebSocket too, so that no connection grows used to
+    /// something that HTTP/3 cannot carry on when it takes over.
+    static let maxPacketBytes = 1_342
+
     func enqueue(_ packets: LegPackets, to peer: UInt64) {
-        guard case .connected = phase, let node = peers.node(peer, now: loop.now) else { return }
+        guard case .connected = phase, min(packets.segmentSize, packets.bytes.count) <= Self.maxPacketBytes,
+            let node = peers.node(peer, now: loop.now)
+        else { return }
         if let http3 = http3.serving { return http3.send(packets, to: node, numbered: peer) }
         guard let framing else { return }
         let wasEmpty = output.isEmpty

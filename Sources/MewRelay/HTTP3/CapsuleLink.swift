@@ -15,6 +15,7 @@ final class CapsuleLink<Party: Hashable>: DatagramSource {
     let stream: Int64
     private let pump: HTTP3Pump
     private let loop: any Loop
+    private let began: Instant
     private var reader = CapsuleReader()
     private var outgoing: OutgoingHandles
     private(set) var incoming: IncomingHandles
@@ -34,6 +35,7 @@ final class CapsuleLink<Party: Hashable>: DatagramSource {
         self.stream = stream
         self.pump = pump
         self.loop = loop
+        began = loop.now
         self.queue = queue
         outgoing = OutgoingHandles(limit: handles)
         incoming = IncomingHandles(limit: accepts)
@@ -125,8 +127,17 @@ final class CapsuleLink<Party: Hashable>: DatagramSource {
         return .queued
     }
 
+    /// Until then the path may not have been found to carry what it does carry.
+    private static var sizingTime: Duration { .seconds(3) }
+
+    /// A connection whose larger packets arrived in capsules would take that for the size of its path, and would then send everything
+    /// in an order that a single loss holds up. Those that every path of QUIC carries are no such promise (RFC 9000 §14).
+    private func mayLeaveInCapsule(_ byteCount: Int) -> Bool {
+        byteCount <= RelayCapsule.maxPacketBytes || began.duration(to: loop.now) < Self.sizingTime
+    }
+
     private func sendCapsule(_ packet: UnsafeRawBufferPointer, _ handle: RelayHandle) -> Fate {
-        guard pump.core.room(on: stream) >= packet.count + Self.reservedBytes else {
+        guard mayLeaveInCapsule(packet.count), pump.core.room(on: stream) >= packet.count + Self.reservedBytes else {
             refused += 1
             return .dropped
         }

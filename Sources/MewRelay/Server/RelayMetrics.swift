@@ -46,7 +46,10 @@ package struct RelayMetrics: Equatable, Sendable {
         ("packets_unknown_receiver_total", "packets for a node that is not here", { $0.packetsUnknownReceiver }),
         ("packets_queue_full_total", "packets dropped because too many waited", { $0.packetsQueueFull }),
         ("packets_expired_total", "packets dropped because they waited too long", { $0.packetsExpired }),
-        ("rate_limited_total", "times a client was made to wait, or lost a packet, because it sent more than it may", { $0.rateLimited }),
+        (
+            "rate_limited_total", "times a client had to wait, or lost a packet, because it sent more than it may",
+            { $0.rateLimited }
+        ),
         ("records_stored_total", "address records stored", { $0.recordsStored }),
         ("records_served_total", "address records served", { $0.recordsServed }),
         ("records_refused_total", "address records that were none", { $0.recordsRefused }),

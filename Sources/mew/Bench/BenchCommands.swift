@@ -26,6 +26,7 @@ extension Command {
     private static let benchRelay = Option<RelayURL>(
         "relay", "URL", "be on this relay as well", read: Readers.relayURL("--relay"))
     private static let http3 = Flag("http3", "reach the relay over HTTP/3 where it answers that")
+    private static let bbr = Flag("bbr", "send with BBR instead of CUBIC")
     private static let seconds = Option<Int>(
         "milliseconds", "N", "how long to measure (default 5000)",
         read: Readers.integer("--milliseconds", in: 1...600_000))
@@ -41,12 +42,13 @@ extension Command {
 
     private static let benchServe = Command(
         "bench serve", "listen for the other bench commands",
-        options: [bind.spec, benchRelay.spec, http3.spec, Common.relayTrust.spec],
+        options: [bind.spec, benchRelay.spec, http3.spec, bbr.spec, Common.relayTrust.spec],
         details: ["Listens with a key of its own, for measurements only, until it is ended."],
         examples: ["mew bench serve --bind 127.0.0.1:0"]
     ) { invocation async throws(CommandFailure) in
         let peer = try await BenchPeer.start(
-            on: invocation.context.runtime.loop, listening: invocation[bind] ?? .loopback(port: 0))
+            on: invocation.context.runtime.loop, listening: invocation[bind] ?? .loopback(port: 0),
+            usingBBR: invocation[bbr])
         if let url = invocation[benchRelay] {
             _ = try await BenchLeg.open(
                 url, of: peer, BenchCrowd.connector(invocation), overHTTP3: invocation[http3])

@@ -22,12 +22,13 @@ struct BenchPeer: Sendable {
     ///   - listening: where to bind; nil binds a free port and accepts nobody.
     ///   - reachingOut: other machines can be reached from that port.
     static func start(
-        on loop: EventLoop, listening address: SocketAddress? = nil, reachingOut: Bool = false
+        on loop: EventLoop, listening address: SocketAddress? = nil, reachingOut: Bool = false, usingBBR: Bool = false
     ) async throws(CommandFailure) -> BenchPeer {
         let secret = SecretKey.generate(entropy: SystemEntropy())
-        let configuration = EndpointConfiguration(
+        var configuration = EndpointConfiguration(
             secret: secret, addresses: [address ?? (reachingOut ? .anyIPv4 : .loopback(port: 0))],
             acceptedProtocols: address == nil ? [] : [applicationProtocol])
+        if usingBBR { configuration.transport.congestionControl = .bbr }
         do throws(BindFailure) {
             let endpoint = try await Endpoint.bind(
                 configuration, network: KernelNetwork(), loop: loop, entropy: SystemEntropy())
