@@ -74,6 +74,18 @@ struct RelayHTTP3Tests {
             }
         }
 
+        /// Sends packets of that size to nobody, and waits until they have arrived, if they do.
+        ///
+        /// - Returns: how many the relay has had in all, and how many of these in capsules.
+        func packets(after count: Int, of byteCount: Int) throws -> [Int] {
+            try world.run(on: client) { [leg] in
+                await leg.flood(count, of: byteCount)
+            }
+            try world.run(for: .seconds(1))
+            let metrics = try world.run(on: relay) { [server] in await server.metrics }
+            return [metrics.packetsUnknownReceiver, metrics.capsulePackets]
+        }
+
         func end() throws {
             try world.run(on: client) { [leg] in await leg.close() }
         }
@@ -90,6 +102,36 @@ struct RelayHTTP3Tests {
                 #expect(try stage.fronts == [1, 1] && stage.status.isConnected)
                 try stage.end()
             }
+        }
+    }
+
+    @Test("packets leave in datagrams up to what most paths carry; larger ones are lost, and come in no capsule")
+    func sizes() throws {
+        try withSimWorld(seed: 1) { world in
+            let stage = try Stage(world, passesUDP: true)
+            try stage.connectsWithin(.seconds(1))
+            try world.run(for: .seconds(10))
+            // The first one binds the handle.
+            #expect(try stage.packets(after: 1, of: 100) == [1, 1])
+            #expect(try stage.packets(after: 20, of: 1_342) == [21, 1])
+            #expect(try stage.packets(after: 5, of: 1_343) == [21, 1])
+            try stage.end()
+        }
+    }
+
+    @Test("on a path for small packets those of 1,200 bytes still arrive, in capsules, and larger ones do not")
+    func smallPath() throws {
+        try withSimWorld(seed: 1) { world in
+            world.changeLinks { $0.mtu = 1_280 }
+            let stage = try Stage(world, passesUDP: true)
+            try stage.connectsWithin(.seconds(1))
+            // While the path's size is being found out, everything arrives.
+            #expect(try stage.packets(after: 5, of: 1_342) == [5, 5])
+            try world.run(for: .seconds(10))
+            #expect(try stage.packets(after: 5, of: 1_200) == [10, 10])
+            #expect(try stage.packets(after: 5, of: 1_201) == [10, 10])
+            #expect(try stage.packets(after: 5, of: 1_100) == [15, 10])
+            try stage.end()
         }
     }
 
@@ -129,6 +171,18 @@ struct RelayHTTP3Tests {
                 #expect(try stage.fronts == [1, 0])
                 try stage.end()
             }
+        }
+    }
+}
+
+extension RelayLeg {
+    /// Packets to a node that is not there.
+    fileprivate func flood(_ count: Int, of byteCount: Int) {
+        guard let nobody = SecretKey(seed: [UInt8](repeating: 9, count: 32))?.node else { return }
+        let number = number(of: nobody)
+        let carrier = RelayCarrier(self)
+        for _ in 0..<count {
+            [UInt8](repeating: 0x40, count: byteCount).withUnsafeBytes { carrier.send($0, to: number) }
         }
     }
 }
