@@ -36,6 +36,11 @@ package enum BindFailure: Error, Sendable {
     case identity(String)
 }
 
+extension EndpointConfiguration {
+    /// For all connections, in place of CUBIC.
+    package mutating func useBBR() { transport.congestionControl = .bbr }
+}
+
 /// Why a dial failed; each candidate is named with what happened there.
 package enum DialFailure: Error, Hashable, Sendable {
     package struct Attempt: Hashable, Sendable {

@@ -28,7 +28,7 @@ struct BenchPeer: Sendable {
         var configuration = EndpointConfiguration(
             secret: secret, addresses: [address ?? (reachingOut ? .anyIPv4 : .loopback(port: 0))],
             acceptedProtocols: address == nil ? [] : [applicationProtocol])
-        if usingBBR { configuration.transport.congestionControl = .bbr }
+        if usingBBR { configuration.useBBR() }
         do throws(BindFailure) {
             let endpoint = try await Endpoint.bind(
                 configuration, network: KernelNetwork(), loop: loop, entropy: SystemEntropy())
