@@ -22,14 +22,19 @@ class LossyLine(SlowLine):
     LINE = (DELAY_SECONDS, BITS_PER_SECOND, LOSS)
 
 
-def beside(directory: Path, http3: bool, seconds: float) -> dict:
-    """Round trips with B while A sends all it can, both by the client's one leg to the relay."""
+def beside(directory: Path, http3: bool, seconds: float, tcp: str | None = None, bbr: bool = False) -> dict:
+    """Round trips with B while A sends all it can, both by the client's one leg to the relay.
+
+    `tcp` is what the kernel's TCP runs, `bbr` says what A and B run inside.
+    """
     mew, url = os.environ["MEW"], f"http://{LossyLine.DESK}:{PORT}/"
     words = ["--http3"] if http3 else []
     udp = ["--udp", "0.0.0.0:7842"] if http3 else ["--no-udp"]
     with LossyLine() as line:
         env = {**os.environ, "MEW_HOME": str(directory / "lossy")}
-        serve = [mew, "bench", "serve", "--bind", "0.0.0.0:0", "--relay", url, "--json", *words]
+        serve = [mew, "bench", "serve", "--bind", "0.0.0.0:0", "--relay", url, "--json", *words, *(["--bbr"] if bbr else [])]
+        for name in ("desk", "laptop") if tcp else ():
+            line.run(name, "sysctl", "-q", "-w", f"net.ipv4.tcp_congestion_control={tcp}")
         with Server(*line.desk(mew, "relay", "--json", "--http", f"0.0.0.0:{PORT}", *udp, "--log-level", "warning"), env=env), \
                 Server(*line.desk(*serve), env=env) as one, Server(*line.desk(*serve), env=env) as other:
             found = run(*line.laptop(
