@@ -149,12 +149,12 @@ extension ConnectionCore {
     private func writeDatagrams(into target: UnsafeMutableRawBufferPointer, time: ngtcp2_tstamp) -> Int? {
         while isEstablished {
             var accepted: Int32 = 0
-            let written = datagrams.withNextOutgoing { bytes in
+            let written = datagrams.withNextOutgoing { bytes, number in
                 var piece = ngtcp2_vec(base: bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), len: bytes.count)
                 return ngtcp2_conn_writev_datagram_versioned(
                     connection, transmitter.path.pointer, NGTCP2_PKT_INFO_VERSION, transmitter.info,
                     target.baseAddress?.assumingMemoryBound(to: UInt8.self), target.count, &accepted,
-                    UInt32(NGTCP2_WRITE_DATAGRAM_FLAG_MORE), 0, &piece, 1, time)
+                    UInt32(NGTCP2_WRITE_DATAGRAM_FLAG_MORE), number, &piece, 1, time)
             }
             guard let count = written else { return nil }
             if accepted != 0 { datagrams.removeOutgoing() }

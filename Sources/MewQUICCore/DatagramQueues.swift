@@ -4,10 +4,16 @@ package protocol DatagramSource: AnyObject {
     var hasDatagram: Bool { get }
 
     /// The datagram that leaves next; nil when what there was has grown too old. Valid until the next call.
-    func nextDatagram() -> UnsafeMutableRawBufferPointer?
+    ///
+    /// - Returns: also by which number its fate is to be told; never zero.
+    func nextDatagram() -> (bytes: UnsafeMutableRawBufferPointer, number: UInt64)?
 
     /// The last one has left; or it fits into no packet, now or later.
     func datagramLeft(wasSent: Bool)
+
+    /// The peer has acknowledged one that was sent; or it is believed to be lost, which may be wrong. Called while a packet is read or a
+    /// timer runs: the source may queue, and nothing else.
+    func datagramSettled(_ number: UInt64, wasLost: Bool)
 }
 
 /// Datagrams on their way out and in (RFC 9221): bounded, and the oldest gives way, because they are for data that is
@@ -34,9 +40,14 @@ final class DatagramQueues {
     var hasOutgoing: Bool { hasQueued || source?.hasDatagram ?? false }
 
     /// Lends the datagram that leaves next; nil when there is none.
-    func withNextOutgoing<Result>(_ body: (UnsafeMutableRawBufferPointer) -> Result) -> Result? {
-        if var datagram = outgoing.first { return datagram.withUnsafeMutableBytes(body) }
-        return source?.nextDatagram().map(body)
+    func withNextOutgoing<Result>(_ body: (UnsafeMutableRawBufferPointer, UInt64) -> Result) -> Result? {
+        if var datagram = outgoing.first { return datagram.withUnsafeMutableBytes { body($0, 0) } }
+        return source?.nextDatagram().map { body($0.bytes, $0.number) }
+    }
+
+    /// Of what was queued here nobody asks for the fate.
+    func settled(_ number: UInt64, wasLost: Bool) {
+        if number != 0 { source?.datagramSettled(number, wasLost: wasLost) }
     }
 
     func enqueueOutgoing(_ datagram: [UInt8]) {

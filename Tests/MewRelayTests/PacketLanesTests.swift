@@ -77,6 +77,21 @@ struct PacketLanesTests {
         #expect(lanes.isEmpty)
     }
 
+    @Test("what was lost goes again before everything else, once, while it is worth it")
+    func again() {
+        let lanes = lanes()
+        for number in 0..<UInt8(3) { lanes.append([number], of: 7, at: start) }
+        guard let first = lanes.take(), let second = lanes.take() else { return }
+        #expect(lanes.append(lost: first, now: at(.milliseconds(200))))
+        #expect(!lanes.append(lost: second, now: at(.milliseconds(200) + .nanoseconds(1))))
+        #expect(lanes.waitingBytes == 2)
+        var dropped = 0
+        #expect(lanes.next(now: at(.milliseconds(200)), dropped: &dropped).map { Array($0) } == [0])
+        guard let again = lanes.take() else { return }
+        #expect(again.isRepeated && !lanes.append(lost: again, now: start))
+        #expect(lanes.takeAll() == [[2]])
+    }
+
     @Test("a burst has room while it fits with what waits, and not with one packet more")
     func burst() {
         let lanes = lanes()

@@ -10,9 +10,12 @@ final class PacketLanes<Party: Hashable> {
     /// `answers` and `hints` are of no meaning here: what is ours goes another way.
     typealias Limits = FrameQueue<Party>.Limits
 
-    private struct Packet {
+    struct Packet {
+        /// Whoever has the packet gives it back.
         let memory: UnsafeMutableRawBufferPointer
         let queued: Instant
+        /// It has left before, and was lost.
+        var isRepeated = false
     }
 
     private let limits: Limits
@@ -21,6 +24,8 @@ final class PacketLanes<Party: Hashable> {
     private var lanes: [Party: RingQueue<Packet>] = [:]
     /// Each party that has a lane, once; whose turn it is stands first.
     private var turns = RingQueue<Party>()
+    /// What was lost goes before everything else: it is the oldest.
+    private var again = RingQueue<Packet>()
     private(set) var waitingBytes = 0
     private var swept = Instant.zero
 
@@ -36,7 +41,7 @@ final class PacketLanes<Party: Hashable> {
         _ = removeAll()
     }
 
-    var isEmpty: Bool { lanes.isEmpty }
+    var isEmpty: Bool { lanes.isEmpty && again.isEmpty }
 
     // MARK: - In
 
@@ -60,6 +65,23 @@ final class PacketLanes<Party: Hashable> {
         write(memory)
         if lanes[party] == nil { turns.append(party) }
         lanes[party, default: RingQueue()].append(Packet(memory: memory, queued: now))
+        count(byteCount)
+    }
+
+    /// Takes one back that has left once and was lost, if it is still worth it; false when it was given back to the allocator.
+    func append(lost packet: Packet, now: Instant) -> Bool {
+        guard !packet.isRepeated, !isOld(packet, now), backlog.bytes + packet.memory.count <= limits.bytesInAll else {
+            packet.memory.deallocate()
+            return false
+        }
+        var packet = packet
+        packet.isRepeated = true
+        again.append(packet)
+        count(packet.memory.count)
+        return true
+    }
+
+    private func count(_ byteCount: Int) {
         waitingBytes += byteCount
         backlog.bytes += byteCount
     }
@@ -70,6 +92,11 @@ final class PacketLanes<Party: Hashable> {
     ///
     /// - Parameter dropped: grows by those that would have been next and have waited too long.
     func next(now: Instant, dropped: inout Int) -> UnsafeMutableRawBufferPointer? {
+        while let packet = again.first {
+            guard isOld(packet, now) else { return packet.memory }
+            free(again.popFirst())
+            dropped += 1
+        }
         while let party = turns.first, let packet = lanes[party]?.first {
             guard isOld(packet, now) else { return packet.memory }
             removeFirst(of: party)
@@ -83,9 +110,18 @@ final class PacketLanes<Party: Hashable> {
 
     /// The next one has left: the turn is another party's.
     func left() {
-        guard let party = turns.popFirst() else { return }
-        removeFirst(of: party)
+        take()?.memory.deallocate()
+    }
+
+    /// The same; it belongs to the caller.
+    func take() -> Packet? {
+        if let packet = again.popFirst() {
+            count(-packet.memory.count)
+            return packet
+        }
+        guard let party = turns.popFirst(), let packet = takeFirst(of: party) else { return nil }
         if lanes[party] != nil { turns.append(party) }
+        return packet
     }
 
     /// Makes room: drops what has waited too long, of the party at any time, of all of them now and then.
@@ -128,16 +164,27 @@ final class PacketLanes<Party: Hashable> {
                 dropped += 1
             }
         }
+        while let packet = again.popFirst() {
+            free(packet)
+            dropped += 1
+        }
         // Who is idle holds nothing.
-        turns = RingQueue()
+        (turns, again) = (RingQueue(), RingQueue())
         return dropped
     }
 
-    private func removeFirst(of party: Party) {
-        guard let packet = lanes[party]?.popFirst() else { return }
-        waitingBytes -= packet.memory.count
-        backlog.bytes -= packet.memory.count
-        packet.memory.deallocate()
+    private func removeFirst(of party: Party) { takeFirst(of: party)?.memory.deallocate() }
+
+    private func takeFirst(of party: Party) -> Packet? {
+        guard let packet = lanes[party]?.popFirst() else { return nil }
+        count(-packet.memory.count)
         if lanes[party]?.isEmpty == true { lanes[party] = nil }
+        return packet
+    }
+
+    private func free(_ packet: Packet?) {
+        guard let packet else { return }
+        count(-packet.memory.count)
+        packet.memory.deallocate()
     }
 }

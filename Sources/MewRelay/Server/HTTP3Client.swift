@@ -256,7 +256,10 @@ final class HTTP3Client: RelayClient, DirectHandler {
         _ packet: UnsafeRawBufferPointer, of node: NodeID, from sender: ConnectionNumber
     ) -> CapsuleLink<ConnectionNumber>.Fate {
         guard let member, packet.count <= HTTP3Admission.maxPacketBytes else { return .dropped }
-        defer { hub.metrics.packetsExpired += member.link.takeExpired() }
+        defer {
+            hub.metrics.packetsExpired += member.link.takeExpired()
+            hub.metrics.packetsRepeated += member.link.takeRepeated()
+        }
         return member.link.send(packet, about: node, of: sender)
     }
 

@@ -20,6 +20,7 @@ package struct RelayMetrics: Equatable, Sendable {
     package var recordsRefused = 0
     package var versionNegotiations = 0
     package var capsulePackets = 0
+    package var packetsRepeated = 0
 
     // Gauges.
     package var connections = 0
@@ -54,6 +55,10 @@ package struct RelayMetrics: Equatable, Sendable {
         ("records_served_total", "address records served", { $0.recordsServed }),
         ("records_refused_total", "address records that were none", { $0.recordsRefused }),
         ("capsule_packets_total", "packets that came over HTTP/3 and fitted into no datagram", { $0.capsulePackets }),
+        (
+            "packets_repeated_total", "packets that were lost on the way to a client over HTTP/3 and sent again",
+            { $0.packetsRepeated }
+        ),
         (
             "version_negotiations_total", "probes for address discovery that were told to give up",
             { $0.versionNegotiations }
