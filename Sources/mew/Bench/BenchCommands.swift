@@ -105,7 +105,7 @@ extension Command {
     }
 
     private static let benchBeside = Command(
-        "bench beside", "measure round trips with one node while another on the same relay sends all it can",
+        "bench beside", "measure round trips beside a bulk transfer",
         positionals: [node.required, url.required, other.required],
         options: [seconds.spec, http3.spec, Common.relayTrust.spec]
     ) { invocation async throws(CommandFailure) in
