@@ -9,7 +9,7 @@ struct PacketLanesTests {
 
     private func lanes(
         packets: Int = 70, bytes: Int = 1 << 20, inAll: Int = .max, _ backlog: FrameBacklog = FrameBacklog()
-    ) -> PacketLanes<Int> {
+    ) -> PacketLanes {
         PacketLanes(.init(packets: packets, bytes: bytes, bytesInAll: inAll, answers: 0), backlog)
     }
 
@@ -67,7 +67,7 @@ struct PacketLanesTests {
     @Test("what is old makes room, of all parties at the first look and of one's own at each")
     func room() {
         let lanes = lanes()
-        for party in [7, 8] { lanes.append([1], of: party, at: start) }
+        for party in [7, 8] as [UInt64] { lanes.append([1], of: party, at: start) }
         lanes.append([2], of: 7, at: at(.milliseconds(100)))
         #expect(lanes.expire(for: 7, now: at(.milliseconds(201))) == 2)
         for number in 3..<UInt8(6) { lanes.append([number], of: 7, at: at(.milliseconds(101))) }
@@ -95,7 +95,7 @@ struct PacketLanesTests {
     @Test("a burst has room while it fits with what waits, and not with one packet more")
     func burst() {
         let lanes = lanes()
-        for _ in 0..<(70 - FrameQueue<Int>.burstPackets) { lanes.append([1], of: 7, at: start) }
+        for _ in 0..<(70 - FrameQueue<UInt64>.burstPackets) { lanes.append([1], of: 7, at: start) }
         #expect(lanes.hasRoomForBurst(of: 7))
         lanes.append([1], of: 7, at: start)
         #expect(!lanes.hasRoomForBurst(of: 7) && lanes.hasRoomForBurst(of: 8))

@@ -17,9 +17,9 @@ internal import MewWire
 final class HTTP3Leg: DirectHandler {
     private enum Stage {
         /// The request has gone out on that stream; nothing is known of the relay yet.
-        case asked(CapsuleLink<UInt64>)
+        case asked(CapsuleLink)
         /// It has answered that it lets us in, and what it can do.
-        case serving(CapsuleLink<UInt64>, RelayWelcome)
+        case serving(CapsuleLink, RelayWelcome)
         case over
     }
 
@@ -54,7 +54,7 @@ final class HTTP3Leg: DirectHandler {
     private var hasSettings = false
     private var acceptance: HTTP3Head?
     private var welcome: RelayWelcome?
-    private let queue: PacketLanes<UInt64>
+    private let queue: PacketLanes
     /// Set by the owner; they refer to it, until the end.
     var onHappening: ((Happening) -> Void)?
     var onPacket: ((UnsafeRawBufferPointer, NodeID) -> Void)?
@@ -82,7 +82,7 @@ final class HTTP3Leg: DirectHandler {
         let head = Self.request(identity, authority, keyingMaterial: material)
         pump.perform { () throws(HTTP3Failure) in try pump.core.request(head, on: stream, staysOpen: true) }
         guard !pump.isBroken else { return nil }
-        let link = CapsuleLink<UInt64>(
+        let link = CapsuleLink(
             on: stream, of: pump, handles: Self.handles, accepts: Self.handles, queue: queue, loop: loop)
         link.onLeft = { [unowned self] in tellOfRoom() }
         stage = .asked(link)
@@ -107,7 +107,7 @@ final class HTTP3Leg: DirectHandler {
         return head
     }
 
-    private var link: CapsuleLink<UInt64>? {
+    private var link: CapsuleLink? {
         switch stage {
         case .asked(let link), .serving(let link, _): link
         case .over: nil
@@ -216,7 +216,7 @@ final class HTTP3Leg: DirectHandler {
         deliver(payload, of: link)
     }
 
-    private func deliver(_ payload: UnsafeRawBufferPointer, of link: CapsuleLink<UInt64>) {
+    private func deliver(_ payload: UnsafeRawBufferPointer, of link: CapsuleLink) {
         guard let (node, packet) = link.incoming.read(payload) else { return }
         onPacket?(packet, node)
     }
@@ -253,7 +253,7 @@ final class HTTP3Leg: DirectHandler {
         }
     }
 
-    private func takeCapsules(_ bytes: [UInt8], of link: CapsuleLink<UInt64>) {
+    private func takeCapsules(_ bytes: [UInt8], of link: CapsuleLink) {
         // What stands behind an answer that is no yes is a page for people.
         guard acceptance != nil else { return }
         do throws(RelayCapsuleError) {
@@ -263,7 +263,7 @@ final class HTTP3Leg: DirectHandler {
         }
     }
 
-    private func take(_ capsule: RelayCapsule, of link: CapsuleLink<UInt64>) -> Bool {
+    private func take(_ capsule: RelayCapsule, of link: CapsuleLink) -> Bool {
         switch capsule {
         case .datagram(let payload): payload.withUnsafeBytes { deliver($0, of: link) }
         case .welcome(let welcome):

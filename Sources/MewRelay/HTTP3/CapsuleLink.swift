@@ -11,7 +11,7 @@ internal import MewWire
 ///
 /// Packets wait here until QUIC can send them, never longer than they are worth; nothing else queues them. Touched on the
 /// loop's thread only.
-final class CapsuleLink<Party: Hashable>: DatagramSource {
+final class CapsuleLink: DatagramSource {
     let stream: Int64
     private let pump: HTTP3Pump
     private let loop: any Loop
@@ -19,9 +19,9 @@ final class CapsuleLink<Party: Hashable>: DatagramSource {
     private var reader = CapsuleReader()
     private var outgoing: OutgoingHandles
     private(set) var incoming: IncomingHandles
-    let queue: PacketLanes<Party>
+    let queue: PacketLanes
     /// Packets that have left, by the numbers of their datagrams, until it is known whether they arrived.
-    private var flying: [UInt64: PacketLanes<Party>.Packet] = [:]
+    private var flying: [UInt64: PacketLanes.Packet] = [:]
     private var lastNumber: UInt64 = 0
     private let datagramHead: [UInt8]
     /// The peer has said that it takes HTTP datagrams.
@@ -35,7 +35,7 @@ final class CapsuleLink<Party: Hashable>: DatagramSource {
     var onLeft: (() -> Void)?
 
     init(
-        on stream: Int64, of pump: HTTP3Pump, handles: Int, accepts: Int, queue: PacketLanes<Party>, loop: any Loop
+        on stream: Int64, of pump: HTTP3Pump, handles: Int, accepts: Int, queue: PacketLanes, loop: any Loop
     ) {
         self.stream = stream
         self.pump = pump
@@ -103,7 +103,7 @@ final class CapsuleLink<Party: Hashable>: DatagramSource {
     }
 
     /// Queues a packet for, or of, `node`.
-    func send(_ packet: UnsafeRawBufferPointer, about node: NodeID, of party: Party) -> Fate {
+    func send(_ packet: UnsafeRawBufferPointer, about node: NodeID, of party: PacketLanes.Party) -> Fate {
         guard let answer = outgoing.find(node, now: loop.now) else { return .dropped }
         switch answer {
         case .bound(let handle):
@@ -122,7 +122,7 @@ final class CapsuleLink<Party: Hashable>: DatagramSource {
     }
 
     private func enqueue(
-        _ packet: UnsafeRawBufferPointer, _ handle: RelayHandle, _ byteCount: Int, of party: Party
+        _ packet: UnsafeRawBufferPointer, _ handle: RelayHandle, _ byteCount: Int, of party: PacketLanes.Party
     ) -> Fate {
         if !queue.hasRoom(for: party, byteCount: byteCount) { expired += queue.expire(for: party, now: loop.now) }
         guard queue.hasRoom(for: party, byteCount: byteCount) else { return .dropped }

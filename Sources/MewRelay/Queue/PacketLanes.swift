@@ -4,11 +4,14 @@ internal import MewQUICCore
 /// Packets that wait for one connection that takes them one by one: each party has a lane of its own, and the lanes take turns, so
 /// that one who sends much delays nobody else. Within a lane they keep their order.
 ///
-/// A party is who may fill its lane and no other: for a relay the sender of packets, for its client the receiver. All packets have
+/// A party is who may fill its lane and no other: for a relay the sender of packets (`ConnectionNumber.raw`), for its client the receiver
+/// (as its carrier calls it). A number and no parameter of the type: QUIC calls this through a protocol, for each packet, and generic
+/// code that is called so looks its types up again and again. All packets have
 /// about the same size or less (a relay passes on no larger ones), so a turn is a packet. Touched on the loop's thread only.
-final class PacketLanes<Party: Hashable> {
+final class PacketLanes {
+    typealias Party = UInt64
     /// `answers` and `hints` are of no meaning here: what is ours goes another way.
-    typealias Limits = FrameQueue<Party>.Limits
+    typealias Limits = FrameQueue<UInt64>.Limits
 
     struct Packet {
         /// Whoever has the packet gives it back.
@@ -53,8 +56,8 @@ final class PacketLanes<Party: Hashable> {
 
     /// True while a burst of this party would be taken whole: it may write as long as this holds, and nothing is dropped.
     func hasRoomForBurst(of party: Party) -> Bool {
-        count(of: party) <= limits.packets - FrameQueue<Party>.burstPackets
-            && waitingBytes + FrameQueue<Party>.burstBytes <= limits.bytes
+        count(of: party) <= limits.packets - FrameQueue<UInt64>.burstPackets
+            && waitingBytes + FrameQueue<UInt64>.burstBytes <= limits.bytes
     }
 
     private func count(of party: Party) -> Int { lanes[party]?.count ?? 0 }

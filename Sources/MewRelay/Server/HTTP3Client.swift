@@ -26,7 +26,7 @@ final class HTTP3Client: RelayClient, DirectHandler {
     private struct Member {
         let node: NodeID
         let credentials: HTTP3Admission.Admitted
-        let link: CapsuleLink<ConnectionNumber>
+        let link: CapsuleLink
     }
 
     let number: ConnectionNumber
@@ -205,9 +205,9 @@ final class HTTP3Client: RelayClient, DirectHandler {
 
     private func admit(_ admitted: HTTP3Admission.Admitted, on stream: Int64) {
         let limits = hub.limits
-        let link = CapsuleLink<ConnectionNumber>(
+        let link = CapsuleLink(
             on: stream, of: pump, handles: HTTP3Admission.handles, accepts: HTTP3Admission.handles,
-            queue: PacketLanes(limits.queue, hub.backlog), loop: hub.loop)
+            queue: PacketLanes(limits.lanes, hub.backlog), loop: hub.loop)
         link.takesDatagrams = takesDatagrams
         stage = .serving(Member(node: admitted.node, credentials: admitted, link: link))
         isStranger = false
@@ -254,13 +254,13 @@ final class HTTP3Client: RelayClient, DirectHandler {
 
     func take(
         _ packet: UnsafeRawBufferPointer, of node: NodeID, from sender: ConnectionNumber
-    ) -> CapsuleLink<ConnectionNumber>.Fate {
+    ) -> CapsuleLink.Fate {
         guard let member, packet.count <= HTTP3Admission.maxPacketBytes else { return .dropped }
         defer {
             hub.metrics.packetsExpired += member.link.takeExpired()
             hub.metrics.packetsRepeated += member.link.takeRepeated()
         }
-        return member.link.send(packet, about: node, of: sender)
+        return member.link.send(packet, about: node, of: sender.raw)
     }
 
     func tell(_ health: RelayHealth) { member?.link.say(.health(health)) }
