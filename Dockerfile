@@ -1,7 +1,7 @@
 # mew in a container: the one program, for a daemon or a relay.
 #
 #   docker build -t mew .
-#   docker run -d --name relay -p 3340:3340 -p 7842:7842/udp mew relay
+#   docker run -d --name relay -p 3340:3340 -p 3340:3340/udp -p 7842:7842/udp mew relay
 #   docker run -d --name desk -v mew:/var/lib/mew mew daemon --relay http://relay.example:3340
 #
 # Interop/run builds with this file, and with other base images where no registry can be reached. Both bases must be of the same

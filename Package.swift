@@ -31,6 +31,7 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CWslay", providers: [.apt(["libwslay-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CQrencode", providers: [.apt(["libqrencode-dev"])]),
+    .systemLibrary(name: "CPortMapping", providers: [.apt(["libnatpmp-dev", "libminiupnpc-dev"])]),
     .target(name: "CSys", cSettings: [.treatAllWarnings(as: .error)]),
     .target(name: "CQuicShim", dependencies: ["CQuic"], cSettings: [.treatAllWarnings(as: .error)]),
 ]
@@ -43,19 +44,21 @@ let modules: [Target] = [
     module("MewSession", ["MewBase", "MewIdentity", "MewWire"]),
     module("MewLoop", ["MewBase", "CSys"]),
     module("MewHTTP3", ["MewBase", "CNghttp3"]),
+    module("MewMapping", ["MewBase", "MewLoop", "CPortMapping", "CSys"]),
     module("MewQUICCore", ["MewBase", "MewIdentity", "CQuic", "CQuicShim"]),
     module("MewQUIC", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore"]),
     module(
         "MewRelay",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewLoop", "MewHTTP3", "MewQUICCore", "MewQUIC", "CQuic", "CQuicShim",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewHTTP3", "MewQUICCore", "MewQUIC", "CQuic",
+            "CQuicShim",
         ]),
     module("MewLookup", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay"]),
     module(
         "MewNode",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "MewRelay",
-            "MewLookup",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewMapping", "MewQUICCore", "MewQUIC",
+            "MewRelay", "MewLookup",
         ]),
     module("MewHost", ["MewBase", "MewWire", "MewSession", "MewLoop", "CSys"]),
     module("MewStore", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "CSQLite"]),
@@ -64,14 +67,14 @@ let modules: [Target] = [
         "MewDaemon",
         [
             "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewLookup", "MewNode",
-            "MewHost", "MewStore", "MewAgent",
+            "MewHost", "MewStore", "MewAgent", "MewMapping",
         ]),
     module("MewClient", ["MewBase", "MewIdentity", "MewWire", "MewSession"]),
     .executableTarget(
         name: "mew",
         dependencies: [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewNode", "MewStore",
-            "MewDaemon", "MewClient", "CQrencode",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewNode",
+            "MewStore", "MewDaemon", "MewClient", "CQrencode",
         ],
         swiftSettings: strict),
 ]
@@ -102,7 +105,10 @@ let testSupport: [Target] = [
         "MewSimQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUIC", "MewSim"], path: "Tests/MewSimQUIC"),
     module(
         "MewSimNode",
-        ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUICCore", "MewRelay", "MewNode", "MewSim"],
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewMapping", "MewQUICCore", "MewRelay",
+            "MewNode", "MewSim",
+        ],
         path: "Tests/MewSimNode"),
     module(
         "MewTestSupport",
@@ -123,6 +129,7 @@ let testSupport: [Target] = [
 let testTargets: [Target] = [
     tests("MewBaseTests", ["MewBase"]),
     tests("MewIdentityTests", ["MewBase", "MewIdentity"]),
+    tests("MewMappingTests", ["MewBase", "MewLoop", "MewMapping", "MewSim"]),
     tests("MewWireTests", ["MewBase", "MewIdentity", "MewWire", "MewTestSupport"]),
     tests("MewPathTests", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewTestSupport"]),
     tests("MewSessionTests", ["MewBase", "MewIdentity", "MewWire", "MewSession", "MewSim", "MewTestSupport"]),
@@ -133,7 +140,8 @@ let testTargets: [Target] = [
     tests(
         "MewWorldTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewLoop", "MewQUIC", "MewRelay", "MewNode", "MewSim", "MewSimNode",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUIC", "MewRelay", "MewNode", "MewSim",
+            "MewMapping", "MewSimNode",
         ]),
     tests("MewSessionWorldTests", ["MewBase", "MewWire", "MewSim", "MewSimSession"]),
     tests("MewHTTP3Tests", ["MewBase", "MewHTTP3", "MewSim"]),
@@ -142,8 +150,8 @@ let testTargets: [Target] = [
     tests(
         "MewRelayTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewLoop", "MewHTTP3", "MewQUICCore", "MewQUIC", "MewRelay", "MewSim",
-            "MewTestSupport", "CQuic",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewHTTP3", "MewQUICCore", "MewQUIC",
+            "MewRelay", "MewSim", "MewTestSupport", "CQuic",
         ]),
     tests(
         "MewLookupTests",
@@ -183,8 +191,8 @@ let testTargets: [Target] = [
     tests(
         "MewCommandTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewClient",
-            "MewTestSupport", "mew",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewSession", "MewLoop", "MewQUIC", "MewNode", "MewDaemon",
+            "MewClient", "MewTestSupport", "mew",
         ]),
 ]
 
@@ -216,5 +224,6 @@ if Context.environment["MEW_FUZZ"] != nil {
         fuzz("fuzz-upgrade", ["MewIdentity", "MewWire"], path: "Fuzz/Upgrade"),
         fuzz("fuzz-http3", ["MewBase", "MewHTTP3", "MewWire"], path: "Fuzz/HTTP3"),
         fuzz("fuzz-payload", ["MewIdentity", "MewWire"], path: "Fuzz/Payload"),
+        fuzz("fuzz-stun", ["MewBase", "MewPath"], path: "Fuzz/Stun"),
     ]
 }

@@ -52,6 +52,8 @@ class Namespaces:
                 run([ROOT / "Interop/python", version])
             elif kind == "aioquic":
                 run([ROOT / "Interop/python", kind])
+            elif kind == "coturn":
+                run(["bash", "-c", ". Scripts/common.sh; need_packages coturn"])
             elif kind == "ngtcp2":
                 run(["bash", "-c", ". Scripts/common.sh; need_ngtcp2_packages ngtcp2-client ngtcp2-server; need_packages openssl"])
         for variable, product in (("MEW", "mew"), ("MEW_INTEROP_NODE", "interop-node")):

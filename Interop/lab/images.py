@@ -36,6 +36,7 @@ class Images:
             case "router": self.base()
             case "mew": self._product()
             case "ngtcp2": self._run_build("ngtcp2", IMAGES / "ngtcp2.Dockerfile", ROOT, [("BASE", self.base())])
+            case "coturn": self._run_build("coturn", IMAGES / "coturn.Dockerfile", IMAGES, [("BASE", self.base())])
             case _: self._python(kind)
 
     # Bases

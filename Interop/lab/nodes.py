@@ -48,9 +48,11 @@ class Daemon:
         self.node = node
 
     @classmethod
-    async def start(cls, machine, *relays):
-        options = [word for relay in relays for word in ("--relay", relay.url)]
-        process = await machine.start("mew", "daemon", "--name", "desk", "--bind", f"0.0.0.0:{cls.PORT}", *options)
+    async def start(cls, machine, *relays, name="desk", bind=f"0.0.0.0:{PORT}", options=()):
+        """`bind` is None for all addresses of both families."""
+        options = [*options, *(["--bind", bind] if bind else [])]
+        options += [word for relay in relays for word in ("--relay", relay.url)]
+        process = await machine.start("mew", "daemon", "--name", name, *options)
         _, text = await process.line("the daemon is ready", lambda text: text.startswith("mew-node-id:"))
         return cls(machine, process, text.partition(":")[2])
 
@@ -81,9 +83,9 @@ class Laptop:
     def __init__(self, machine):
         self.machine = machine
 
-    async def pair(self, daemon, *options):
+    async def pair(self, daemon, *options, name="desk"):
         window, payload = await daemon.invitation()
-        await self.mew("add", payload, "--name", "desk", *options)
+        await self.mew("add", payload, "--name", name, *options)
         await window.succeeded()
 
     async def mew(self, *words, seconds=30):

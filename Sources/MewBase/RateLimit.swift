@@ -13,13 +13,18 @@ package struct RateLimit: Sendable {
 
     /// True when one more is allowed now.
     package mutating func take(now: Instant) -> Bool {
-        if let updated, now > updated {
-            let seconds = updated.duration(to: now).milliseconds / 1_000
-            tokens = min(burst, tokens + seconds * perSecond)
-        }
+        tokens = available(now: now)
         updated = max(updated ?? now, now)
         guard tokens >= 1 else { return false }
         tokens -= 1
         return true
+    }
+
+    /// True when it is as if nothing had ever been taken: it may be forgotten.
+    package func isFull(now: Instant) -> Bool { available(now: now) >= burst }
+
+    private func available(now: Instant) -> Double {
+        guard let updated, now > updated else { return tokens }
+        return min(burst, tokens + updated.duration(to: now).milliseconds / 1_000 * perSecond)
     }
 }

@@ -12,8 +12,10 @@ extension Daemon {
     ///   - relays: what devices are told, home first.
     ///   - homeRelays: how each of its relays is.
     ///   - damage: what its database lost.
+    ///   - mapping: what came of asking the router to open its port.
     package func status(
-        addresses: [String], relays: [String], homeRelays: [HomeRelay] = [], damage: StoreDamage = StoreDamage()
+        addresses: [String], relays: [String], homeRelays: [HomeRelay] = [], damage: StoreDamage = StoreDamage(),
+        mapping: ControlMapping? = nil
     ) async -> ControlStatus {
         let tally = await sessions.tally()
         let saving = await surroundings.devices.saving()
@@ -28,7 +30,7 @@ extension Daemon {
             runningSessions: tally.running, sessionsNeedingYou: tally.needingYou,
             pairedDevices: devices.devices.count { $0.revokedAtMs == nil },
             windowSecondsLeft: windowRemaining?.components.seconds, isSaving: saving.isSaving,
-            notSavingReason: saving.reason, damage: damage)
+            notSavingReason: saving.reason, damage: damage, mapping: mapping)
     }
 
     private func link(of connection: PeerConnection) async -> ControlLink {

@@ -26,7 +26,7 @@ package struct InterfaceAddress: Hashable, Sendable {
         return found.map(InterfaceAddress.init)
     }
 
-    init(
+    package init(
         _ interface: String, _ address: SocketAddress, prefixLength: Int = 24, isUp: Bool = true,
         isLoopback: Bool = false, isPointToPoint: Bool = false, isBridge: Bool = false
     ) {

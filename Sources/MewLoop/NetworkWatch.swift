@@ -17,7 +17,7 @@ package struct NetworkPicture: Sendable {
     /// addresses, which every end of a container's cable has.
     let lasting: Set<SocketAddress>
     /// Where packets to the outside leave from, by family; without one there is no way to the outside.
-    let outward: [SocketAddress]
+    package let outward: [SocketAddress]
 
     /// Asks the kernel. An interface list that cannot be had is an empty one.
     package static func current() -> NetworkPicture {

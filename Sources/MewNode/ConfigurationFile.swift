@@ -3,7 +3,7 @@ package import MewWire
 
 /// What a state directory's `config.json` says: what would otherwise have to stand on every command line.
 ///
-///     {"relays": ["https://relay.example.com/"], "relay_token": "secret", "relay_trust": "our-ca.pem"}
+///     {"relays": ["https://relay.example.com/"], "relay_token": "secret", "relay_trust": "our-ca.pem", "port_map": false}
 ///
 /// Every key may be absent; the command line wins. A key that is not known is an error: whoever wrote it by hand believes that it
 /// does something.
@@ -15,6 +15,8 @@ package struct ConfigurationFile: Hashable, Sendable {
     /// A PEM file of certificate authorities that relays are believed by instead of the system's. A relative path starts at
     /// the state directory.
     package var relayTrust: String?
+    /// Whether the router is asked to open the daemon's port.
+    package var mapsPort: Bool?
 
     /// Written by hand; a larger one is something else.
     package static let maxBytes = 64 << 10
@@ -25,10 +27,11 @@ package struct ConfigurationFile: Hashable, Sendable {
         static let relays = "relays"
         static let relayToken = "relay_token"
         static let relayTrust = "relay_trust"
+        static let mapsPort = "port_map"
     }
 
     /// All that there are.
-    package static let keys = [Key.relays, Key.relayToken, Key.relayTrust]
+    package static let keys = [Key.relays, Key.relayToken, Key.relayTrust, Key.mapsPort]
 
     /// Half a sentence that names the key.
     package struct Malformed: Error, Hashable, CustomStringConvertible {
@@ -52,6 +55,7 @@ package struct ConfigurationFile: Hashable, Sendable {
             throw Malformed(description: "\"relay_token\" \(RelayToken.rule)")
         }
         relayTrust = try Self.text(json[Key.relayTrust], Key.relayTrust)
+        mapsPort = try Self.flag(json[Key.mapsPort], Key.mapsPort)
     }
 
     private static func checkKeys(_ object: JSONObject) throws(Malformed) {
@@ -74,6 +78,12 @@ package struct ConfigurationFile: Hashable, Sendable {
             }
         }
         return relays
+    }
+
+    private static func flag(_ value: JSON?, _ key: String) throws(Malformed) -> Bool? {
+        guard let value else { return nil }
+        guard let flag = value.asBool else { throw Malformed(description: "\"\(key)\" is neither true nor false") }
+        return flag
     }
 
     private static func text(_ value: JSON?, _ key: String) throws(Malformed) -> String? {

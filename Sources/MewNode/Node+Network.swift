@@ -1,5 +1,7 @@
 package import MewBase
 import MewLoop
+import MewMapping
+import MewPath
 import MewQUIC
 import MewWire
 import Synchronization
@@ -13,15 +15,56 @@ extension Node {
     ///
     /// - Parameter machine: all addresses of this machine; nil when they are not known.
     package func networkChanged(machine: Set<SocketAddress>? = nil) async {
+        await discovery?.networkChanged()
+        await portMapper?.networkChanged()
         await endpoint.presenceChanged(await presence(machine))
         await relays?.networkChanged()
         for keeper in keepers.all { await keeper.networkChanged() }
     }
 
-    /// What calls say of us: relays and addresses at which we listen.
-    func presence(_ machine: Set<SocketAddress>?) async -> Presence {
+    /// What calls say of us: relays, addresses at which we listen, and what relays see.
+    private func presence(_ machine: Set<SocketAddress>?) async -> Presence {
         let relays = await relays?.reachable() ?? []
-        return Presence(candidates: ownAddresses?(addresses) ?? [], relays: relays, machine: machine)
+        let own = await ownPlaces().candidates
+        return Presence(candidates: own.addresses, relays: relays, machine: machine, nat: own.nat)
+    }
+
+    /// Where this node may be reached, as far as that is known.
+    func ownPlaces() async -> OwnPlaces {
+        let (report, stage) = await (discovery?.report, discovery?.stage ?? .over)
+        let nat = report == NATReport() ? nil : report
+        let mapped = await portMapper?.candidate
+        let own = OwnCandidates(
+            host: ownAddresses?(addresses) ?? [], mapped: mapped.map { [$0] } ?? [], nat: nat)
+        return OwnPlaces(candidates: own, stage: stage)
+    }
+
+    /// The same, for a peer that is to be told. What relays say is asked anew when it is old: whoever is told something then is told
+    /// again by `discovered`.
+    func freshPlaces() async -> OwnPlaces {
+        _ = await discovery?.refresh()
+        return await ownPlaces()
+    }
+
+    /// A dialler that offers its addresses is told ours.
+    func watchOffers() async {
+        guard discovery != nil else { return }
+        let loop = endpoint.loop
+        await endpoint.observeOffers { [weak self] in
+            loop.spawn { [weak self] in await self?.refreshPresence() }
+        }
+    }
+
+    private func refreshPresence() async {
+        let places = await freshPlaces()
+        if places.areFresh { await endpoint.presenceRefreshed(places.presence) }
+    }
+
+    /// Relays have told something new of where this node is, or will tell nothing.
+    func discovered() async {
+        let places = await ownPlaces()
+        await endpoint.presenceRefreshed(places.presence)
+        for keeper in keepers.all { await keeper.gathered(places) }
     }
 
     /// Watches the network of a real machine until `stop`. A kernel that does not tell costs only the time until silence is
@@ -60,4 +103,17 @@ extension Node {
             }
         }
     }
+}
+
+/// Where a node may be reached, and whether more will be known soon.
+struct OwnPlaces: Sendable {
+    let candidates: OwnCandidates
+    let stage: NATSurvey.Stage
+
+    /// Nobody is being asked who may say something else at once.
+    var areFresh: Bool { stage != .unanswered }
+}
+
+extension OwnPlaces {
+    fileprivate var presence: Presence { Presence(candidates: candidates.addresses, nat: candidates.nat) }
 }

@@ -2,6 +2,8 @@ package import MewBase
 package import MewIdentity
 import MewLookup
 package import MewLoop
+package import MewMapping
+import MewPath
 import MewQUIC
 import MewQUICCore
 package import MewRelay
@@ -35,8 +37,10 @@ package final class Node: Dialer, LinkListener, Sendable {
         /// Shown to the relays it is for.
         package var relayToken: RelayCredential?
         /// Where others reach what is bound at these addresses, the likeliest first; asked at each change of the network and
-        /// told to peers that dialled us. Nil for a node that only dials.
+        /// told to peers. Nil for a node that tells none.
         package var ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?
+        /// Asked to open the port of a node that listens at relays; nil for one that asks no router.
+        package var routers: (any Routers)?
         package var diagnostics: any DiagnosticSink
 
         package init(
@@ -70,6 +74,10 @@ package final class Node: Dialer, LinkListener, Sendable {
     private let offers: [ApplicationProtocol]
     private let entropy: any Entropy
     let ownAddresses: (@Sendable ([SocketAddress]) -> [SocketAddress])?
+    /// What relays say of where this node is; nil for one that uses none, or tells nobody.
+    private let found = Mutex<Discovery?>(nil)
+    /// Nil for one that asks no router.
+    let mapper = Mutex<PortMapper?>(nil)
     let diagnostics: any DiagnosticSink
     /// Nil in simulated worlds, and once stopped.
     let watch = Mutex<NetworkWatch?>(nil)
@@ -118,10 +126,27 @@ package final class Node: Dialer, LinkListener, Sendable {
                 endpoint, addresses: await endpoint.localAddresses, relays: relays, search: search,
                 reachChanges: reachChanges, configuration: configuration, entropy: entropy)
             await node.watchNetwork()
+            await node.discover(at: configuration.relays)
+            await node.watchOffers()
+            await node.openPort(by: configuration.routers, isReached: !configuration.relays.isEmpty)
             return node
         } catch {
             throw NodeError(error)
         }
+    }
+
+    package var discovery: Discovery? { found.withLock { $0 } }
+
+    private func discover(at places: [RelayURL]) async {
+        guard let ownAddresses, let relays else { return }
+        let discovery = Discovery(
+            endpoint, relays, at: places, entropy: entropy, ownAddresses: { [addresses] in ownAddresses(addresses) },
+            changed: { [weak self] in
+                guard let self else { return }
+                endpoint.loop.spawn { await self.discovered() }
+            })
+        found.withLock { $0 = discovery }
+        await discovery.start()
     }
 
     package func acceptLink() async -> (any IncomingLink)? {
@@ -135,6 +160,7 @@ package final class Node: Dialer, LinkListener, Sendable {
     /// nothing to try, otherwise when the dial is not over soon.
     package func dial(_ target: DialTarget) async throws(DialError) -> any Link {
         let urls = relayURLs(of: target)
+        await discovery?.use(urls)
         let won = try await connect(target, urls)
         let connection = won.connection
         let route = await connection.pathState?.route
@@ -145,6 +171,7 @@ package final class Node: Dialer, LinkListener, Sendable {
             throw .refused(closure.map(LinkClosure.init) ?? .transport("the connection ended at once"))
         }
         let used = usable(won.routes.relays, first: route)
+        await discovery?.use(used)
         endpoint.loop.spawn { [keepers] in await keepers.with(keeper) { await keeper.run(by: used) } }
         return link
     }
@@ -170,7 +197,7 @@ package final class Node: Dialer, LinkListener, Sendable {
         if case .direct(let address)? = route, !candidates.contains(address) { candidates.insert(address, at: 0) }
         return PathKeeper(
             connection, peer: node, addresses: candidates, families: Set(self.addresses.map(\.family)), relays: relays,
-            diagnostics: diagnostics)
+            own: { [weak self] in await self?.freshPlaces() }, diagnostics: diagnostics)
     }
 
     /// The relays of a connection, the one that carries it first: it may have been found while dialling. Half of the places
@@ -233,6 +260,8 @@ package final class Node: Dialer, LinkListener, Sendable {
     /// loop still leaves.
     package func stop(code: CloseCode = .done, reason: String = "") async {
         watch.withLock { $0.take() }?.stop()
+        await discovery?.stop()
+        await mapper.withLock { $0.take() }?.stop()
         await endpoint.loop.nextTurn()
         await endpoint.close(code: code.rawValue, reason: reason)
         await relays?.stop()

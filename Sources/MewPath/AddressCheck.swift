@@ -22,14 +22,33 @@ package struct AddressCheck: Sendable {
         case over(passSmall: [SocketAddress])
     }
 
+    /// An address that has not answered.
+    private struct Question {
+        let address: SocketAddress
+        let began: Instant
+        var asked = 0
+        var next: Instant
+
+        init(_ address: SocketAddress, now: Instant) {
+            (self.address, began, next) = (address, now, now)
+        }
+
+        var end: Instant { began.advanced(by: AddressCheck.patience) }
+
+        /// What was missed while the machine did not run is not made up for.
+        mutating func ask(now: Instant) {
+            asked = max(asked + 1, AddressCheck.times.count { began.advanced(by: $0) <= now })
+            next = asked < AddressCheck.times.count ? began.advanced(by: AddressCheck.times[asked]) : .distantFuture
+        }
+    }
+
     package let number: PathSelector.ProbeNumber
-    private var silent: [SocketAddress]
+    private var silent: [Question]
     private var answered: [SocketAddress] = []
     private var probing: [SocketAddress] = []
     private var inVain: [SocketAddress] = []
     /// None of them has answered a small packet.
     private let dialled: Set<SocketAddress>
-    private var asked = 0
     private let began: Instant
 
     /// When each address is asked, after the beginning: a listener answers once it has authorized us, and packets get lost.
@@ -37,6 +56,8 @@ package struct AddressCheck: Sendable {
     static let times: [Duration] = [.zero, .milliseconds(200), .milliseconds(700)]
     /// When those that have not answered are given up: the last question has had more than a second.
     static let patience: Duration = .seconds(2)
+    /// What becomes known later is asked in another try, so that each has an end.
+    static let joinTime = patience
     /// Of all addresses of one connection together: two rounds over as many as a call names, then one packet of 88 bytes for
     /// what a listener has to spend to name an address anew.
     package static let budget = RateLimit(burst: 32, perSecond: 16)
@@ -47,21 +68,38 @@ package struct AddressCheck: Sendable {
     ) {
         self.number = number
         self.dialled = dialled
-        silent = addresses.filter { !dialled.contains($0) }
+        silent = addresses.filter { !dialled.contains($0) }.map { Question($0, now: now) }
         answered = addresses.filter(dialled.contains)
         began = now
     }
 
     package var deadline: Instant {
         if !probing.isEmpty && silent.isEmpty { return .distantFuture }
-        let end = probing.isEmpty ? began.advanced(by: Self.patience) : .distantFuture
-        return asked < Self.times.count ? min(end, began.advanced(by: Self.times[asked])) : end
+        let end = probing.isEmpty ? silent.map(\.end).max() ?? began : .distantFuture
+        return min(end, silent.map(\.next).min() ?? .distantFuture)
+    }
+
+    /// These became known meanwhile.
+    package mutating func add(_ addresses: [SocketAddress], now: Instant) {
+        guard began.duration(to: now) < Self.joinTime else { return }
+        for address in addresses where !knows(address) { silent.append(Question(address, now: now)) }
+    }
+
+    private func knows(_ address: SocketAddress) -> Bool {
+        silent.contains { $0.address == address } || [answered, probing, inVain].contains { $0.contains(address) }
+    }
+
+    /// The peer asks us from there: what has not got through until now may get through from now on, and the next question does
+    /// not wait for its time.
+    package mutating func heard(_ address: SocketAddress, now: Instant) {
+        guard let index = silent.firstIndex(where: { $0.address == address }) else { return }
+        if silent[index].next < .distantFuture { silent[index].next = min(silent[index].next, now) }
     }
 
     /// It answered a small question that was sent to it.
     package mutating func answered(_ address: SocketAddress) {
-        guard let index = silent.firstIndex(of: address) else { return }
-        answered.append(silent.remove(at: index))
+        guard let index = silent.firstIndex(where: { $0.address == address }) else { return }
+        answered.append(silent.remove(at: index).address)
     }
 
     package mutating func probedInVain() {
@@ -78,13 +116,11 @@ package struct AddressCheck: Sendable {
             probing += answered
             answered = []
         }
-        let isOver = silent.isEmpty || began.advanced(by: Self.patience) <= now
+        let isOver = silent.allSatisfy { $0.end <= now }
         if probing.isEmpty, isOver { return [.over(passSmall: inVain)] }
-        if asked < Self.times.count, began.advanced(by: Self.times[asked]) <= now {
-            // What was missed while the machine did not run is not made up for.
-            asked += Self.times[asked...].prefix { began.advanced(by: $0) <= now }.count
-            if !silent.isEmpty { actions.append(.ask(silent)) }
-        }
+        let due = silent.indices.filter { silent[$0].next <= now }
+        for index in due { silent[index].ask(now: now) }
+        if !due.isEmpty { actions.append(.ask(due.map { silent[$0].address })) }
         return actions
     }
 }

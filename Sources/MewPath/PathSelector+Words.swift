@@ -5,13 +5,18 @@ package import MewWire
 
 extension PathSelector {
     /// Why a relay carries the connection.
-    package func whyNotDirect(now: Instant) -> WhyNotDirect {
+    ///
+    /// - Parameter isSurveying: our relays are being asked what our routers do, and that may be the reason.
+    package func whyNotDirect(now: Instant, isSurveying: Bool = false) -> WhyNotDirect {
         let known = candidates.all
+        // A router that forbids it is the reason for all that is seen; a packet that was answered proves that none does.
+        if let obstacle, !known.contains(where: { $0.objection == .largePacketsLost }) { return Self.words(obstacle) }
         guard !known.isEmpty else { return unroutable > 0 ? noSuchFamily : Self.noAddress }
         if isProbing, known.contains(where: { $0.failures == 0 }) { return checking }
         guard let worst = Self.severity.first(where: { code in known.contains { $0.objection == code } }) else {
             return checking
         }
+        if worst == .noAnswer, isSurveying { return checking }
         return objection(worst, known.filter { $0.objection == worst }, now)
     }
 
@@ -24,6 +29,38 @@ extension PathSelector {
             "Bring both into one network, or let the UDP port of its daemon through its router and give the address it has to the "
             + "outside with --addr PUBLIC-IP:PORT."
     )
+
+    private static func words(_ obstacle: PunchObstacle) -> WhyNotDirect {
+        switch obstacle {
+        case .blockedHere:
+            WhyNotDirect(
+                .udpBlockedHere, text: "the network here lets no UDP out, only relays can be reached",
+                help: "Let UDP out through the firewall of this network, or use another network.")
+        case .blockedThere:
+            WhyNotDirect(
+                .udpBlockedThere,
+                text: "the network of the peer lets no UDP out, only relays can be reached from there",
+                help: "Let UDP out through the firewall of the peer's network, or use another network there.")
+        case .portPerDestination(let here, let there):
+            WhyNotDirect(
+                .portPerDestination, text: portPerDestination(here: here, there: there), help: portPerDestinationHelp)
+        }
+    }
+
+    private static func portPerDestination(here: Bool, there: Bool) -> String {
+        let rule = "gives each destination a port of its own"
+        return switch (here, there) {
+        case (true, true): "the router on either side \(rule), so that neither can be told where to send"
+        case (true, false):
+            "the router here \(rule), and the one in front of the peer lets in only answers from exactly where it has sent to"
+        case (false, _):
+            "the router in front of the peer \(rule), and the one here lets in only answers from exactly where it has sent to"
+        }
+    }
+
+    private static let portPerDestinationHelp =
+        "Switch on port mapping (UPnP or NAT-PMP) on one of the two routers, use IPv6 on both sides, or let the UDP port of the "
+        + "daemon through its router and give the address it has to the outside with --addr PUBLIC-IP:PORT."
 
     private var noSuchFamily: WhyNotDirect {
         WhyNotDirect(
@@ -56,7 +93,8 @@ extension PathSelector {
             return WhyNotDirect(
                 code, text: "the peer does not hear us at \(list); \(again)",
                 help: "A firewall or router on the way drops what we send to UDP port \(ports).")
-        case .noAnswer, .noAddress, .noSuchFamily, .checking, .otherSideDecides:
+        case .noAnswer, .noAddress, .noSuchFamily, .checking, .otherSideDecides, .udpBlockedHere, .udpBlockedThere,
+            .portPerDestination:
             return WhyNotDirect(
                 .noAnswer, text: "no answer at \(list); \(again)",
                 help:

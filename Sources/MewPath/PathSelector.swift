@@ -38,12 +38,18 @@ package struct PathSelector: Sendable {
         case proven(SocketAddress)
         /// The peer has answered a path message through this relay.
         case found(RelayNumber)
+        /// What we have found out about our own network.
+        case surveyed(NATReport)
     }
 
     package enum Step: Hashable, Sendable {
         /// Asks all of these at once, small and then in full size (`AddressCheck`); the connection moves to the first that
         /// answers a packet of full size. `probed` tells the outcome.
         case probe(ProbeNumber, [SocketAddress])
+        /// The addresses became known while the probe is under way: they are asked as well, as part of it.
+        case widen(ProbeNumber, [SocketAddress])
+        /// Tells the peer where we are, so that it tells where it is: no address of it is known.
+        case invite
         /// Moves the connection at once. Also to the way it uses already: then that is a new path, with nothing remembered.
         case use(PathWay)
         /// Asks a relay whether it is there; one that is not is given up and connected anew.
@@ -58,9 +64,10 @@ package struct PathSelector: Sendable {
         let number: UInt64
     }
 
-    private struct Probe {
+    struct Probe {
         let number: ProbeNumber
-        let addresses: [SocketAddress]
+        var addresses: [SocketAddress]
+        let began: Instant
     }
 
     /// What was done about one silence, so that it is done once.
@@ -83,8 +90,8 @@ package struct PathSelector: Sendable {
     var candidates: CandidateList
     private(set) var relays: RelayList
     /// Addresses that this machine has no socket for.
-    let unroutable: Int
-    private var probe: Probe?
+    private(set) var unroutable: Int
+    var probe: Probe?
     private var lastProbe: UInt64 = 0
     var silence: Silence?
     /// The peer does not hear us, and nothing was done about it yet.
@@ -103,6 +110,10 @@ package struct PathSelector: Sendable {
     private var settlesAt = Instant.zero
     /// The loss of the last relay has been dealt with.
     var knowsOfLoss = false
+    /// When the peer is invited next, and how long to wait after that.
+    var invitation = (next: Instant.zero, pause: CandidateList.firstQuarantine)
+    /// What both sides have found out about their networks.
+    private(set) var reports: (ours: NATReport?, theirs: NATReport?) = (nil, nil)
     /// When to look again, if nothing happens before.
     package private(set) var nextLook = Instant.zero
     /// The latest inputs, for reports of what went wrong.
@@ -117,6 +128,9 @@ package struct PathSelector: Sendable {
         self.relays = RelayList(relays)
         self.unroutable = unroutable
     }
+
+    /// Whether the peer has said that it is there, or we have been told.
+    package func knows(_ address: SocketAddress) -> Bool { candidates[address] != nil }
 
     package func isConnected(_ relay: RelayNumber) -> Bool { relays.isConnected(relay) }
 
@@ -209,11 +223,15 @@ package struct PathSelector: Sendable {
             relays.forgive()
             (asksRelays, asksAll) = (true, true)
             (silence, knowsOfLoss, renewed) = (nil, false, nil)
+            invitation = (now, CandidateList.firstQuarantine)
         case .called(let call):
             candidates.learn(call.candidates, keeping: sample.way?.address, now: now)
-            candidates.hurry(now: now)
+            // An offer at each try, an answer to each offer: that must not be the end of every wait.
+            if !call.isReply || call.isUnheard { candidates.hurry(now: now) }
             if call.isUnheard { unheard = call }
             wasCalled = true
+            reports.theirs = call.nat ?? reports.theirs
+            unroutable = max(unroutable, call.unroutable)
             if case .relay(let number)? = call.cameBy { found(number, now) }
         case .learnt(let addresses):
             candidates.learn(addresses, keeping: sample.way?.address, now: now)
@@ -222,6 +240,7 @@ package struct PathSelector: Sendable {
             candidates.learn([address], keeping: sample.way?.address, now: now)
             candidates.prove(address, now: now)
         case .found(let number): found(number, now)
+        case .surveyed(let report): reports.ours = report
         }
     }
 
@@ -280,9 +299,12 @@ package struct PathSelector: Sendable {
             breakOff(now)
             settlesAt = now.advanced(by: Self.afterStep)
             lookBy(settlesAt)
-        } else if asksAll {
-            asksAll = false
-            steps += probeDue(now)
+        } else {
+            if asksAll {
+                asksAll = false
+                steps += probeDue(now)
+            }
+            steps += lateComers(sample, now) + inviteDue(sample, now)
         }
         return steps
     }
@@ -336,7 +358,7 @@ package struct PathSelector: Sendable {
         }
         lastProbe += 1
         let number = ProbeNumber(number: lastProbe)
-        probe = Probe(number: number, addresses: due)
+        probe = Probe(number: number, addresses: due, began: now)
         candidates.tried(due, now: now)
         return [.probe(number, due)]
     }

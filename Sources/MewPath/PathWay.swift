@@ -66,10 +66,18 @@ package struct PathCall: Hashable, Sendable {
     package var candidates: [SocketAddress]
     /// By which way the call came.
     package var cameBy: PathWay?
+    /// What it has found out about its network.
+    package var nat: NATReport?
+    /// It answers to an offer of ours, which was made because its addresses are being tried.
+    package var isReply: Bool
+    /// How many more addresses it named, for which this machine has no socket.
+    package var unroutable: Int
 
-    package init(isUnheard: Bool, candidates: [SocketAddress], cameBy: PathWay?) {
-        self.isUnheard = isUnheard
-        self.candidates = candidates
-        self.cameBy = cameBy
+    package init(
+        isUnheard: Bool, candidates: [SocketAddress], cameBy: PathWay?, nat: NATReport? = nil,
+        isReply: Bool = false, unroutable: Int = 0
+    ) {
+        (self.isUnheard, self.candidates, self.cameBy) = (isUnheard, candidates, cameBy)
+        (self.nat, self.isReply, self.unroutable) = (nat, isReply, unroutable)
     }
 }

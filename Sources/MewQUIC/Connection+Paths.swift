@@ -79,6 +79,10 @@ package enum PathNotice: Hashable, Sendable {
     case answered(Route)
     /// The peer is there: it has answered a small packet that was sent there.
     case checked(SocketAddress)
+    /// The peer asks from there whether we are here: a hint where it may be, no more.
+    case asked(SocketAddress)
+    /// The peer knows our offer.
+    case offerTaken
     /// A check is over: by which route the peer answered, nil when it did not.
     case probed(CorePath, answeredBy: Route?)
 }

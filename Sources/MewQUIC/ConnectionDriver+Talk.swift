@@ -35,10 +35,16 @@ extension ConnectionDriver {
         guard let heard = talk?.talk.hear(bytes, from: source, now: now) else { return false }
         talk?.noteWay(arrival)
         switch heard {
-        case .question(let answer): endpoint?.send(answer, by: arrival)
+        case .question(let answer):
+            endpoint?.send(answer, by: arrival)
+            if role == .client, let source { onPath?(.asked(source)) }
         case .call(let call, let isNew, let answer):
             endpoint?.send(answer, by: arrival)
             if role == .client, isNew { willBeCalled(call, from: arrival.route) }
+        case .offer(let offer, let isNew, let answer):
+            guard role == .server else { return false }
+            endpoint?.send(answer, by: arrival)
+            if isNew { offered(offer, by: arrival, now: now) }
         case .answer(let question, _, _): answered(question, by: arrival.route, now: now)
         }
         return true
@@ -49,7 +55,10 @@ extension ConnectionDriver {
         case .probe:
             talk?.announcements.answered(route)
             onPath?(.answered(route))
-        case .check(let address): onPath?(.checked(address))
+        case .check(let address):
+            talk?.punch.answered(address)
+            onPath?(.checked(address))
+        case .offer: onPath?(.offerTaken)
         case .call: talk?.schedule.answered(now: now)
         }
         touched()
@@ -89,6 +98,7 @@ extension ConnectionDriver {
         guard let core else { return }
         for way in talk?.announcements.due(now: now) ?? [] { probe(way, now: now) }
         guard role == .server, core.isAuthorized, core.closure == nil else { return }
+        tendPunch(now: now)
         // A dialler that is heard and does not answer sees for itself that its packets get through and ours do not.
         let silentSince = stalledSince(core, now: now) ?? core.unansweredSince.map { max($0, core.lastProof) }
         let sample = CallSchedule.Sample(silentSince: silentSince, probeTimeout: core.probeTimeout)
@@ -119,7 +129,7 @@ extension ConnectionDriver {
         endpoint.send(bytes, by: outlet)
     }
 
-    /// Dialler: asks whether the peer is at `address`; `PathNotice.checked` tells if it is.
+    /// Asks whether the peer is at `address`; `PathNotice.checked` tells the dialler if it is.
     func check(_ address: SocketAddress) {
         guard let endpoint, let outlet = outlets.outlet(to: .direct(address)),
             let bytes = talk?.talk.ask(.probe, of: address, entropy: endpoint.entropy, now: loop.now)
@@ -153,14 +163,17 @@ extension ConnectionDriver {
     }
 
     /// Calls by every way that may still lead to the dialler.
-    private func call(now: Instant) {
+    func call(now: Instant) {
         guard let endpoint, let talk else { return }
-        var call = Call(candidates: endpoint.presence.candidates, relays: endpoint.presence.relays)
+        var call = Call(
+            candidates: endpoint.presence.candidates, relays: endpoint.presence.relays, nat: endpoint.presence.nat)
         if talk.schedule.isUnheard, let id = talk.heardID {
             call.unheard = talk.talk.keys.mark(ofOwn: id.bytes)
         }
         let ways = callWays(talk)
         for way in ways {
+            // What is asked there as well counts.
+            if case .direct(let address) = way.route, self.talk?.punch.takes(address, now: now) == false { continue }
             guard let bytes = self.talk?.talk.ask(.call(call), entropy: endpoint.entropy, now: now) else { return }
             endpoint.send(bytes, by: way)
         }
@@ -175,6 +188,9 @@ extension ConnectionDriver {
             if endpoint?.presence.has(way.source) == false { way.source = nil }
             ways.append(way)
         }
+        // Addresses that are being asked get enough, and a dialler that offers them hears us at a relay.
+        let relays = ways.filter(\.isCarried)
+        if talk.punch.isRunning, !talk.schedule.isUnheard, !relays.isEmpty { return relays }
         return ways
     }
 }

@@ -8,6 +8,10 @@ struct ConnectionTalk {
     var talk: PathTalk
     /// Listener only.
     var schedule = CallSchedule()
+    /// Listener only: the addresses of the dialler that are being asked.
+    var punch = PunchRound()
+    /// Listener only: the dialler has offered its addresses and hears where we are.
+    var owesCall: OwedCall?
     /// Dialler only: ways that the listener shall know.
     var announcements = Announcements<Route>()
     /// Ways by which path messages of the peer came, the last one first: it can be called there, although it uses them for
@@ -21,6 +25,17 @@ struct ConnectionTalk {
     private var lastCall: (call: Call, at: Instant)?
     /// An honest listener calls four times a second at most; each call has us look at up to 16 addresses.
     private var calling = RateLimit(burst: 8, perSecond: 4)
+
+    struct OwedCall {
+        let offered: Instant
+        /// When it is called at the latest, with what is known then; never once it was.
+        var by: Instant
+    }
+
+    /// How long a call waits for what the outside says of our addresses. The dialler asks for 700 ms.
+    static let presencePatience: Duration = .milliseconds(300)
+    /// News that come so long after an offer are told without being asked for; after that the next offer asks.
+    static let offerAge: Duration = .seconds(5)
 
     /// As many legs as a dialler keeps, and the addresses it was probed from.
     static let maxWays = 8
@@ -53,7 +68,9 @@ struct ConnectionTalk {
         return true
     }
 
-    var deadline: Instant { min(schedule.deadline, announcements.deadline) }
+    var deadline: Instant {
+        min(schedule.deadline, announcements.deadline, punch.deadline, owesCall?.by ?? .distantFuture)
+    }
 
     /// Relays are kept before addresses: one that the dialler opened once stays open.
     mutating func noteWay(_ way: Outlet) {
@@ -85,11 +102,17 @@ package struct Presence: Sendable, Hashable {
     package var relays: [RelayURL]
     /// The addresses of this machine, port 0; nil when that is not known. A connection to another one is over there.
     package var machine: Set<SocketAddress>?
+    /// What was found out about its network.
+    package var nat: NATReport?
 
-    package init(candidates: [SocketAddress] = [], relays: [RelayURL] = [], machine: Set<SocketAddress>? = nil) {
+    package init(
+        candidates: [SocketAddress] = [], relays: [RelayURL] = [], machine: Set<SocketAddress>? = nil,
+        nat: NATReport? = nil
+    ) {
         self.candidates = candidates
         self.relays = relays
         self.machine = machine
+        self.nat = nat
     }
 
     /// Whether packets may still leave from `address`, and reach it.

@@ -63,8 +63,8 @@ package actor Endpoint {
         }
     }
 
-    /// Takes STUN packets from now on.
-    package func handleStun(_ handler: @escaping @Sendable (UnsafeRawBufferPointer, SocketAddress) -> Void) {
+    /// Takes STUN packets of no connection from now on. The handler runs on the loop.
+    package func handleStun(_ handler: @escaping @Sendable (StrayStun) -> Void) {
         driver.onStun = handler
     }
 
@@ -81,6 +81,13 @@ package actor Endpoint {
         } catch {
             throw .identity(error.description)
         }
+    }
+
+    /// Sends one packet that belongs to no connection.
+    ///
+    /// - Parameter source: the address of ours to leave from, with the port of the socket; nil lets the endpoint choose.
+    package func sendStray(_ packet: [UInt8], to address: SocketAddress, from source: SocketAddress? = nil) {
+        driver.sendStray(packet, to: address, from: source)
     }
 
     /// Numbers for status lines and tests.

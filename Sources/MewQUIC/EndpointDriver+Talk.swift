@@ -1,4 +1,4 @@
-internal import MewBase
+package import MewBase
 internal import MewLoop
 internal import MewPath
 internal import MewQUICCore
@@ -16,7 +16,7 @@ extension EndpointDriver {
                 counters.pathMessagesIgnored += 1
             }
         } else if case .direct(let address) = arrival.route, let onStun {
-            onStun(packet, address)
+            onStun(StrayStun(bytes: packet, from: address, to: arrival.source))
         } else {
             counters.noise += 1
         }
@@ -25,6 +25,16 @@ extension EndpointDriver {
     func send(_ message: [UInt8], by outlet: Outlet) {
         outlets.send(message, by: outlet)
         scheduleTurn()
+    }
+
+    func sendStray(_ packet: [UInt8], to address: SocketAddress, from source: SocketAddress?) {
+        let isFit = { (local: SocketAddress) in
+            guard local.family == address.family else { return false }
+            guard let source, source.port != 0 else { return true }
+            return local.port == source.port && (local.isUnspecified || local == source)
+        }
+        guard let socket = outlets.sockets.firstIndex(where: { isFit($0.localAddress) }) else { return }
+        send(packet, by: Outlet(route: .direct(address), socket: socket, source: source))
     }
 
     func called(_ ways: Int, isUnheard: Bool) {
@@ -40,6 +50,15 @@ extension EndpointDriver {
     func carrierReturned(_ id: CarrierID) {
         for connection in table.all { connection.presenceChanged(returned: id) }
     }
+}
+
+/// A packet that begins like STUN and belongs to no connection.
+package struct StrayStun {
+    /// Valid within the call that hands it over.
+    package let bytes: UnsafeRawBufferPointer
+    package let from: SocketAddress
+    /// The local address it was sent to, with the socket's port.
+    package let to: SocketAddress?
 }
 
 extension Endpoint {

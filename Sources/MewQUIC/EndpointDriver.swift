@@ -46,12 +46,14 @@ final class EndpointDriver {
     var talks: [LinkTag: ConnectionSlot] = [:]
     /// What our calls say.
     var presence = Presence()
+    /// Told when a dialler offers its addresses.
+    var onOffer: (@Sendable () -> Void)?
     private(set) var isClosing = false
     /// Takes every connection that is accepted, instead of `incoming`.
     var directAcceptor: (any DirectAcceptor)?
 
-    /// Packets that start with a byte below 4: STUN (RFC 9443). Called in the turn; the bytes are valid within the call.
-    var onStun: (@Sendable (UnsafeRawBufferPointer, SocketAddress) -> Void)?
+    /// Packets that start with a byte below 4: STUN (RFC 9443). Called in the turn.
+    var onStun: (@Sendable (StrayStun) -> Void)?
 
     init(
         _ configuration: EndpointConfiguration, loop: any Loop, entropy: any Entropy
@@ -128,7 +130,6 @@ final class EndpointDriver {
         timer = nil
         outlets.flush()
         outlets.close()
-        onStun = nil
-        directAcceptor = nil
+        (onStun, onOffer, directAcceptor) = (nil, nil, nil)
     }
 }

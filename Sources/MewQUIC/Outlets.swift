@@ -8,6 +8,13 @@ struct Outlet: Hashable {
     var socket = 0
     /// The address to leave from; nil lets the kernel choose.
     var source: SocketAddress?
+
+    var isCarried: Bool {
+        switch route {
+        case .direct: false
+        case .carried: true
+        }
+    }
 }
 
 /// The sockets and carriers of one endpoint: what its connections write to. Touched on the loop only.

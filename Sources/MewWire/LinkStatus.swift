@@ -53,6 +53,12 @@ public struct WhyNotDirect: Hashable, Sendable {
         case largePacketsLost = "large_packets_lost"
         /// The peer said that it does not hear us there.
         case notHeard = "not_heard"
+        /// The network of this machine lets no UDP out.
+        case udpBlockedHere = "udp_blocked_here"
+        /// The network of the peer lets no UDP out.
+        case udpBlockedThere = "udp_blocked_there"
+        /// The router of one side gives each destination another port, and the other side's firewall forbids to guess it.
+        case portPerDestination = "port_per_destination"
         /// The other side dialled, and only it can move the connection.
         case otherSideDecides = "other_side_decides"
     }

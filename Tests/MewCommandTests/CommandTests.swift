@@ -309,13 +309,16 @@ struct CommandTests {
     func watchBegins() async throws {
         let stage = CommandStage()
         try await stage.add()
-        let result = try await stage.run("watch", "desk") { [info] link in
+        let play = { @Sendable [info] (link: FakeLink, seat: CommandStage.Seat) in
             try await link.welcome(version: "9.9")
             var asking = info
             asking.pendingPermissions = 1
             try await link.list([info, asking])
+            // What a closing finds unread may be lost.
+            _ = await seat.out.line(containing: "needs permission")
             await link.link.close(code: .revoked, reason: "over")
         }
+        let result = try await stage.run(["watch", "desk"], daemonAndPerson: play)
         #expect(result.exit == .unauthorized)
         #expect(result.out.lines == ["Fix it needs permission"])
         let note = "(desk runs mew 9.9; this is mew \(CommandLineProgram.version))"

@@ -21,7 +21,9 @@ struct WatchLossTests {
     }
 
     @Sendable
-    private static func show(_ link: FakeLink, _ messages: [Message], lost: UInt64? = nil) async throws {
+    private static func show(_ link: FakeLink, _ messages: [Message], lost: UInt64? = nil, to seat: CommandStage.Seat)
+        async throws
+    {
         let channel = try await link.channel()
         _ = try await channel.receive()
         let head = SequenceNumber(UInt64(messages.count))
@@ -33,6 +35,11 @@ struct WatchLossTests {
         try await channel.send(
             .sessionHistoryPage(.init(sessionID: session, messages: messages, replaces: true, asOfSequence: head)))
         try await channel.send(.caughtUp(.init(sessionID: session, sequence: head)))
+        // What a closing finds unread may be lost.
+        let phone = "phone\(head)"
+        try await channel.lease(
+            of: session, By(node: SecretKey.generate(entropy: SystemEntropy()).node, name: phone, clientKind: .mobile))
+        _ = await seat.out.line(containing: phone)
     }
 
     @Test(
@@ -46,25 +53,51 @@ struct WatchLossTests {
         let info = SessionInfo(
             sessionID: session, state: .idle, createdAt: WallTime(milliseconds: 1), firstMessage: "Fix it",
             agent: "shell")
-        let result = try await stage.run(["watch", "desk", "1"] + (isJSON ? ["--json"] : [])) {
-            [daemon = stage.daemon] link in
-            try await link.welcome()
-            try await link.list([info])
-            try await Self.show(link, before)
-            await link.link.close(code: .shuttingDown, reason: "a minute")
-            let second = try await FakeLink.accept(on: daemon)
-            try await second.welcome()
-            try await Self.show(second, after, lost: 3)
-            await second.link.close(code: .revoked, reason: "over")
-        }
+        let words = ["watch", "desk", "1"] + (isJSON ? ["--json"] : [])
+        let result = try await stage.run(
+            words,
+            daemonAndPerson: { [daemon = stage.daemon] link, seat in
+                try await link.welcome(optional: ["lease"])
+                try await link.list([info])
+                try await Self.show(link, before, to: seat)
+                await link.link.close(code: .shuttingDown, reason: "a minute")
+                let second = try await FakeLink.accept(on: daemon)
+                try await second.welcome(optional: ["lease"])
+                try await Self.show(second, after, lost: 3, to: seat)
+                await second.link.close(code: .revoked, reason: "over")
+            })
         #expect(result.exit == .unauthorized, "\(result.err.text)")
         if isJSON {
             let told = result.objects.compactMap { $0["event"]?.asString ?? $0["type"]?.asString }
+                .filter { $0 != "lease_state" }
             #expect(told.prefix(4) == ["lost", "back", "events_lost", "session_history_page"], "\(told)")
             #expect(result.objects.first { $0["event"] == "events_lost" }?["lost"] == 3)
         } else {
-            #expect(result.out.lines == ["» new prompt", "new answer"])
+            #expect(result.out.lines.filter { !$0.contains("typing") } == ["» new prompt", "new answer"])
             #expect(result.err.lines.contains("(3 events were lost on desk)"), "\(result.err.text)")
         }
+    }
+
+    @Test("who needs you is told on the next connection when the first one breaks while that is asked")
+    func lostWhileListing() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let asking = SessionInfo(
+            sessionID: session, state: .idle, createdAt: WallTime(milliseconds: 1), pendingPermissions: 1,
+            firstMessage: "Fix it", agent: "shell")
+        let play = { @Sendable [daemon = stage.daemon] (link: FakeLink, seat: CommandStage.Seat) in
+            try await link.welcome()
+            await link.link.close(code: .shuttingDown, reason: "a minute")
+            let second = try await FakeLink.accept(on: daemon)
+            try await second.welcome()
+            try await second.list([asking])
+            _ = await seat.out.line(containing: "needs permission")
+            await second.link.close(code: .revoked, reason: "over")
+        }
+        let result = try await stage.run(["watch", "desk"], daemonAndPerson: play)
+        #expect(result.exit == .unauthorized, "\(result.err.text)")
+        #expect(result.out.lines == ["Fix it needs permission"])
+        let told = result.err.lines.filter { $0.contains("connection is lost") || $0.contains("connected again") }
+        #expect(told.count == 2 && told.last == "(connected again)", "\(result.err.text)")
     }
 }

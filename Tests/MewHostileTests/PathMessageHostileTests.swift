@@ -19,10 +19,18 @@ struct PathMessageHostileTests {
         let call = Call(
             candidates: [SocketAddress(ipv4: 0xc000_0201, port: 9), source],
             relays: [try RelayURL("https://relay.example/")], unheard: listener.keys.mark(ofOwn: [1]))
+        var nat = NATReport()
+        (nat.ipv4.udp, nat.ipv4.mapping, nat.ipv6.udp) = (.works, .dependsOnPort, .blocked)
+        let news = Call(candidates: [source], relays: [], nat: nat)
+        let offer = Offer(candidates: call.candidates, nat: nat)
         let entropy = SystemEntropy()
         return [
             listener.ask(.probe, entropy: entropy, now: now), listener.ask(.call(call), entropy: entropy, now: now),
             PathMessage(transaction: TransactionID(random: entropy), counter: 0, content: .callAnswer(observed: source))
+                .encoded(listener.keys),
+            listener.ask(.call(news), entropy: entropy, now: now),
+            listener.ask(.offer(offer), entropy: entropy, now: now),
+            PathMessage(transaction: TransactionID(random: entropy), counter: 0, content: .offerAnswer(observed: nil))
                 .encoded(listener.keys),
         ]
     }
@@ -42,6 +50,11 @@ struct PathMessageHostileTests {
             HostileRun.require(call.candidates.allSatisfy(\.canBeDialled), "a candidate that leads nowhere")
             HostileRun.require(call.relays.count <= Call.maxRelays, "too many relays")
             return "call"
+        case .offer(let offer, _, let answer):
+            HostileRun.require(answer.count <= bytes.count + 12, "too long an answer")
+            HostileRun.require(offer.candidates.count <= Call.maxCandidates, "too many candidates")
+            HostileRun.require(offer.candidates.allSatisfy(\.canBeDialled), "a candidate that leads nowhere")
+            return "offer"
         case .answer: return "answer"
         }
     }
@@ -57,7 +70,7 @@ struct PathMessageHostileTests {
     static func runStrangers() throws {
         let corpus = try corpus()
         try HostileRun(name: "path messages of strangers").run(
-            corpus: corpus, seed: 21, stages: ["no path message", "silence", "probe", "call"]
+            corpus: corpus, seed: 21, stages: ["no path message", "silence", "probe", "call", "offer"]
         ) { _, input in
             let heard = Self.hear(input)
             let isGenuine = corpus.contains(input)
@@ -77,9 +90,9 @@ struct PathMessageHostileTests {
     static func runPeer() throws {
         // The attributes alone; header, integrity and fingerprint are put around what was damaged.
         let bodies = try corpus().map { Array($0[20..<($0.count - 44)]) }
-        let types: [UInt16] = [0x0001, 0x0101, 0x028a, 0x038a, 0x0011]
+        let types: [UInt16] = [0x0001, 0x0101, 0x028a, 0x038a, 0x028b, 0x038b, 0x0011]
         try HostileRun(name: "path messages of the peer").run(
-            corpus: bodies, seed: 22, stages: ["no path message", "silence", "probe", "call"]
+            corpus: bodies, seed: 22, stages: ["no path message", "silence", "probe", "call", "offer"]
         ) { random, input in
             Self.hear(Self.signed(input, types[Int.random(in: types.indices, using: &random)]))
         }

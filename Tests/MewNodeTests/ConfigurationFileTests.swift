@@ -15,10 +15,11 @@ struct ConfigurationFileTests {
 
     @Test("every known key is taken, and each may be absent")
     func keys() throws {
-        let text = #"{"relays": ["https://relay.test/"], "relay_token": "s3cret", "relay_trust": "ca.pem"}"#
+        let relays = #""relays": ["https://relay.test/"], "relay_token": "s3cret", "relay_trust": "ca.pem""#
+        let text = "{\(relays), \"port_map\": false}"
         let file = try ConfigurationFile(Array(text.utf8))
         #expect(file.relays.map(\.description) == ["https://relay.test/"])
-        #expect(file.relayToken == "s3cret" && file.relayTrust == "ca.pem")
+        #expect(file.relayToken == "s3cret" && file.relayTrust == "ca.pem" && file.mapsPort == false)
         #expect(failure("{}") == nil)
         for key in ConfigurationFile.keys { #expect(failure("{\"\(key)\": 1}")?.unknownKey == nil) }
     }

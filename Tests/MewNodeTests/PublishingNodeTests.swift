@@ -24,10 +24,12 @@ struct PublishingNodeTests {
         board = try RelayURL("http://board.test/")
     }
 
-    private func withStage(known: [RelayURL], _ body: (SeekerStage) throws -> Void) throws {
+    private func withStage(
+        known: [RelayURL], offers: [ApplicationProtocol] = [.native], _ body: (SeekerStage) throws -> Void
+    ) throws {
         let all = [home, other, board]
         try SeekerStage.with(
-            .init(relays: all, homes: all, known: known, publishes: true, settling: .seconds(3)), body)
+            .init(relays: all, homes: all, known: known, offers: offers, publishes: true, settling: .seconds(3)), body)
     }
 
     @Test("a node keeps two relays and publishes at all it was given which two")
@@ -58,9 +60,11 @@ struct PublishingNodeTests {
         }
     }
 
-    @Test("a home that has lost its place keeps its leg as long as a connection runs on it, and not much longer")
+    @Test(
+        "a home that has lost its place keeps its leg as long as a connection of somebody who is not told of the new one runs on it, and not much longer"
+    )
     func formerHome() throws {
-        try withStage(known: []) { stage in
+        try withStage(known: [], offers: [.stock]) { stage in
             stage.relays[home].set(down: true)
             try stage.world.run(for: .seconds(8))
             stage.relays[home].set(down: false)
@@ -70,12 +74,12 @@ struct PublishingNodeTests {
                 stage.near, DialTarget(node: stage.far.node, addresses: [], relays: [home.description])
             )
             let link = try stage.world.run(on: stage.nearMachine) { try await near.dial(target) }
+            let channel = try stage.world.run(on: stage.nearMachine) { try await link.openChannel() }
             func isThere() -> Bool { stage.relays[home].nodes.contains(stage.far.node) }
             for _ in 0..<6 {
                 try stage.world.run(for: .seconds(30))
                 #expect(isThere())
                 let path = try stage.world.run(on: stage.nearMachine) {
-                    let channel = try await link.openChannel()
                     try await channel.send([7])
                     #expect(try await channel.receive() == [7])
                     return await link.status().path
@@ -85,6 +89,24 @@ struct PublishingNodeTests {
             try stage.world.run(on: stage.nearMachine) { await link.close(code: .done, reason: "") }
             try stage.world.run(for: .seconds(130))
             #expect(!isThere())
+        }
+    }
+
+    @Test("a dialler of ours at a former home is told where home is now when it offers its addresses, and goes there")
+    func followsHome() throws {
+        try withStage(known: []) { stage in
+            stage.relays[home].set(down: true)
+            try stage.world.run(for: .seconds(8))
+            stage.relays[home].set(down: false)
+            try stage.world.run(for: .seconds(20))
+            let (near, target) = (
+                stage.near, DialTarget(node: stage.far.node, addresses: [], relays: [home.description])
+            )
+            let link = try stage.world.run(on: stage.nearMachine) { try await near.dial(target) }
+            try stage.world.run(for: .seconds(30))
+            #expect(
+                try stage.world.run(on: stage.nearMachine) { await link.status().path }
+                    == .relay(url: other.description))
         }
     }
 

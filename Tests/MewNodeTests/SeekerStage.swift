@@ -40,6 +40,8 @@ struct SeekerStage {
         let homes: [RelayURL]
         /// Of which the near node knows.
         let known: [RelayURL]
+        /// What the near node speaks.
+        var offers = [ApplicationProtocol.native]
         /// The far node publishes where it is.
         var publishes = false
         /// What passes before the body begins.
@@ -57,7 +59,9 @@ struct SeekerStage {
                 let numbers = Numbers()
                 $0.nextRecordTimestamp = { numbers.next() }
             }
-            let near = try start(nearMachine, world, relays, secret(1)) { $0.knownRelays = plan.known }
+            let near = try start(nearMachine, world, relays, secret(1)) {
+                ($0.knownRelays, $0.offers) = (plan.known, plan.offers)
+            }
             farMachine.loop.spawn { [loop = Lent(farMachine.loop)] in await echoAll(far, loop.value) }
             try world.run(for: plan.settling)
             try body(

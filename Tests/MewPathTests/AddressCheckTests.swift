@@ -109,4 +109,34 @@ struct AddressCheckTests {
         #expect(check.look(now: at(901)).isEmpty)
         #expect(check.look(now: at(60_000)) == [.over(passSmall: [])])
     }
+
+    @Test("what becomes known within two seconds is asked on its own time, and holds the end up; later it is not asked")
+    func added() {
+        var check = check([near])
+        #expect(check.look(now: at(0)) == [.ask([near])])
+        check.add([near, far], now: at(100))
+        #expect(check.look(now: at(100)) == [.ask([far])])
+        #expect(check.look(now: at(200)) == [.ask([near])])
+        #expect(check.look(now: at(300)) == [.ask([far])])
+        _ = check.look(now: at(700))
+        #expect(check.look(now: at(800)) == [.ask([far])])
+        #expect(check.look(now: at(2_099)).isEmpty)
+        check.add([SocketAddress(ipv4: 0xc000_0209, port: 3)], now: at(2_000))
+        #expect(check.look(now: at(2_100)) == [.over(passSmall: [])])
+    }
+
+    @Test("who asks us is asked back at once, and three times in all")
+    func heard() {
+        var check = check([near, far])
+        _ = check.look(now: at(0))
+        check.heard(far, now: at(50))
+        #expect(check.deadline == at(50))
+        #expect(check.look(now: at(50)) == [.ask([far])])
+        check.heard(far, now: at(60))
+        #expect(check.look(now: at(60)) == [.ask([far])])
+        check.heard(far, now: at(70))
+        #expect(check.look(now: at(70)).isEmpty)
+        #expect(check.look(now: at(200)) == [.ask([near])])
+        #expect(check.look(now: at(700)) == [.ask([near])])
+    }
 }

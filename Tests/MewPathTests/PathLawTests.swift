@@ -70,7 +70,10 @@ private struct PathWorld {
                 (way, since, probe) = (new, now, nil)
                 if unansweredSince != nil { unansweredSince = now }
             case .ask(let number): asked[number] = now
-            case .retryRelays: break
+            case .widen(let number, let addresses):
+                for address in addresses { probes[address, default: []].append(now) }
+                if let open = probe, open.number == number { probe?.addresses += addresses }
+            case .retryRelays, .invite: break
             case .seek: sought = now
             }
         }

@@ -21,6 +21,14 @@ struct PathMessageTests {
             ], relays: [try RelayURL("https://relay.example/")], unheard: unheard)
     }
 
+    /// IPv4 works behind a router that gives each destination another port, IPv6 does not.
+    static var nat: NATReport {
+        var report = NATReport()
+        (report.ipv4.udp, report.ipv4.mapping, report.ipv4.filtering) = (.works, .dependsOnPort, .dependsOnPort)
+        report.ipv6.udp = .blocked
+        return report
+    }
+
     private static func message(_ content: PathMessage.Content, counter: UInt64 = 0) -> PathMessage {
         PathMessage(transaction: transaction, counter: counter, content: content)
     }
@@ -33,6 +41,10 @@ struct PathMessageTests {
             message(.call(try call()), counter: 2), message(.call(try call(unheard: mark)), counter: .max),
             message(.call(Call(candidates: [], relays: [])), counter: 3), message(.callAnswer(observed: observed)),
             message(.callAnswer(observed: nil)),
+            message(.call(Call(candidates: [], relays: [], nat: nat)), counter: 4),
+            message(.offer(Offer(candidates: try call().candidates, nat: nat)), counter: 5),
+            message(.offer(Offer(candidates: [])), counter: 6), message(.offerAnswer(observed: observed)),
+            message(.offerAnswer(observed: nil)),
         ]
     }
 
@@ -56,6 +68,12 @@ struct PathMessageTests {
         #expect(hex(call) == Self.goldenCall)
     }
 
+    @Test("the bytes of an offer stay what they are")
+    func goldenOffer() throws {
+        let offer = Offer(candidates: try Self.call().candidates, nat: Self.nat)
+        #expect(hex(Self.message(.offer(offer), counter: 2).encoded(Self.dialler)) == Self.goldenOffer)
+    }
+
     private func hex(_ bytes: [UInt8]) -> String {
         bytes.map { (String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)) }.joined()
     }
@@ -69,6 +87,11 @@ struct PathMessageTests {
         + "2ca07cff6c7e55b2d6e3000800013043e112a643d6e30014000230430113a9fa0102030405060708090a0b0dd6e40016"
         + "68747470733a2f2f72656c61792e6578616d706c652f0000001c00208594454404dd505a79caf3609ac1305727848678"
         + "80084a36db5bcc87fce309b3802800043e94584b"
+
+    private static let goldenOffer =
+        "028b00742112a4420102030405060708090a0b0cd6e000085af438bf3dd01f7ad6e100080000000000000002d6e300080001"
+        + "3043e112a643d6e30014000230430113a9fa0102030405060708090a0b0dd6e500080104020002000000001c002062c02d72"
+        + "200a24c8e588e27a0c608f10f75a878ca30da9e9507e92ddf82b5d7b802800047d822ce3"
 
     @Test("a message that comes back to its sender, or belongs to another connection, says nothing")
     func directions() throws {
@@ -101,17 +124,17 @@ struct PathMessageTests {
     @Test("what a key-holder writes wrongly is no trap: random attributes, lengths and orders")
     func hostileKeyHolder() {
         var random = SplitMix64(state: 11)
-        let types: [UInt16] = [0x0020, 0xd6e0, 0xd6e1, 0xd6e2, 0xd6e3, 0xd6e4, 0x8022, 0x001c, 0x8028, 0x0006]
+        let types: [UInt16] = [0x0020, 0xd6e0, 0xd6e1, 0xd6e2, 0xd6e3, 0xd6e4, 0xd6e5, 0x8022, 0x001c, 0x8028, 0x0006]
         var understood = 0
         for _ in 0..<20_000 {
             var message = StunMessage(
-                method: random.next() % 2 == 0 ? PathMethod.call : PathMethod.binding,
+                method: [PathMethod.call, PathMethod.binding, PathMethod.offer][Int(random.next() % 3)],
                 messageClass: random.next() % 2 == 0 ? .request : .success, transaction: Self.transaction)
             message.attributes.append(.init(type: PathAttribute.linkTag, value: Self.listener.sendTag.bytes))
             for _ in 0..<(random.next() % 6) {
                 let count = [0, 4, 8, 8, 20, Int(random.next() % 64)][Int(random.next() % 6)]
                 let value = (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) }
-                message.attributes.append(.init(type: types[Int(random.next() % 10)], value: value))
+                message.attributes.append(.init(type: types[Int(random.next() % 11)], value: value))
             }
             if PathMessage.read(message.encoded(key: Self.listener.sendKey), Self.dialler) != nil { understood += 1 }
         }

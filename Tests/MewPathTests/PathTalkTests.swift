@@ -32,7 +32,7 @@ struct PathTalkTests {
 
     private func answer(_ heard: PathTalk.Heard?) -> [UInt8]? {
         switch heard {
-        case .question(let answer), .call(_, _, let answer): answer
+        case .question(let answer), .call(_, _, let answer), .offer(_, _, let answer): answer
         case .answer, nil: nil
         }
     }
@@ -92,6 +92,21 @@ struct PathTalkTests {
             Issue.record("the earlier call is old news")
             return
         }
+    }
+
+    @Test("an offer is answered, and of two that overtake each other only the later one is new")
+    func offers() throws {
+        let (dialler, listener) = talks()
+        let offer = Offer(candidates: try PathMessageTests.call().candidates, nat: PathMessageTests.nat)
+        let first = dialler.ask(.offer(offer), now: start)
+        let second = dialler.ask(.offer(offer), now: start)
+        guard case .offer(offer, true, let reply) = listener.hear(second, from: nil, now: start),
+            case .offer(offer, false, _) = listener.hear(first, from: nil, now: start)
+        else {
+            Issue.record("the later offer is new, the earlier one is not")
+            return
+        }
+        #expect(dialler.hear(reply, from: nil, now: start) == .answer(.offer, observed: nil, roundTrip: .zero))
     }
 
     @Test("an answer to a question of another kind, or one that comes after ten seconds, is none")

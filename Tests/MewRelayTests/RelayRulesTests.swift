@@ -165,6 +165,18 @@ struct RelayUpgradeTests {
         #expect(accepted(old)?.version == .v1)
     }
 
+    @Test("a relay says that it answers STUN, but not to whom a proxy stands for: UDP does not pass it")
+    func stun() throws {
+        var upgrade = try #require(accepted(request()))
+        #expect(!StunField.says(upgrade.response))
+        upgrade.tellOfStun()
+        #expect(StunField.says(upgrade.response))
+        #expect(StunField.isPossible(request()))
+        for field in ["Forwarded", "Via", "X-Forwarded-For"] {
+            #expect(!StunField.isPossible(request([(field, "x")])), "\(field)")
+        }
+    }
+
     @Test("each missing or wrong field is refused with 400")
     func refusals() {
         let wrong = [

@@ -123,7 +123,7 @@ final class SimInternet {
     func claim(_ address: SocketAddress, in realm: SimRealm, for node: SimNode) {
         host(at: address, in: realm).node = node
         // A firewall stands in the way of those outside.
-        if let box = realm.gateway, !box.behaviour.translates { host(at: address, in: box.outside).router = box }
+        showOutside(address, in: realm, isThere: true)
         topologyChanged()
     }
 
@@ -131,8 +131,17 @@ final class SimInternet {
         let host = host(at: address, in: realm)
         guard host.node === node else { return }
         host.node = nil
-        if let box = realm.gateway, !box.behaviour.translates { self.host(at: address, in: box.outside).router = nil }
+        showOutside(address, in: realm, isThere: false)
         topologyChanged()
+    }
+
+    /// Each box that leaves the address as it is answers for it on its outer side.
+    private func showOutside(_ address: SocketAddress, in realm: SimRealm, isThere: Bool) {
+        var realm = realm
+        while let box = realm.gateway, !box.translates(address) {
+            host(at: address, in: box.outside).router = isThere ? box : nil
+            realm = box.outside
+        }
     }
 
     func abandonAll() {

@@ -94,7 +94,8 @@ package final class SimNode: @unchecked Sendable {
         var (hosts, realm) = (hosts, realm)
         while let box = realm.gateway {
             realm = box.outside
-            if box.behaviour.translates { hosts = [box.address] }
+            let kept = hosts.filter { !box.translates($0) }
+            hosts = (hosts.contains { box.translates($0) } ? [box.address] : []) + kept
         }
         return hosts.map { world.internet.host(at: $0, in: realm) }
     }

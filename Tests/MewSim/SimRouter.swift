@@ -12,7 +12,7 @@ package final class SimRouter {
     package struct Behaviour: Sendable {
         package var mapping = Dependence.endpointIndependent
         package var filtering = Dependence.addressAndPortDependent
-        /// False: a firewall, which leaves addresses as they are.
+        /// False: a firewall, which leaves addresses as they are. In IPv6 every box is one.
         package var translates = true
         /// How long a UDP mapping lives that nothing leaves through. RFC 4787 REQ-5 asks for two minutes, homes have less.
         package var lifetime: Duration = .seconds(30)
@@ -92,7 +92,7 @@ package final class SimRouter {
         var flight = flight
         guard let outer = mapping(of: flight, now: now) else { return drop() }
         flight.from = outer
-        if let own = table.inner(of: flight.to, flight.kind), behaviour.translates {
+        if let own = table.inner(of: flight.to, flight.kind), translates(flight.to) {
             guard behaviour.hairpins else { return drop() }
             flight.to = own
             return toInside(flight)
@@ -103,19 +103,21 @@ package final class SimRouter {
         return (flight, source)
     }
 
+    func translates(_ address: SocketAddress) -> Bool { behaviour.translates && address.family == .ipv4 }
+
     /// The outer end for a packet on its way out. An ICMP error makes no mapping.
     private func mapping(of flight: Flight, now: UInt64) -> SocketAddress? {
         let isStream = flight.kind == .segment
         let life = isStream ? behaviour.streamLifetime : behaviour.lifetime
         let key = MappingTable.Key(
             isStream: isStream, inner: flight.from,
-            remote: isStream ? flight.to : behaviour.mapping.part(of: flight.to))
+            remote: isStream ? flight.to : translates(flight.from) ? behaviour.mapping.part(of: flight.to) : nil)
         if flight.kind == .unreachable { return table.outer(of: key, now: now) }
         return table.use(
             key, to: flight.to, now: now, until: now + UInt64(life.saturatingNanoseconds),
             capacity: behaviour.capacity
         ) { free in
-            guard behaviour.translates else { return flight.from }
+            guard translates(flight.from) else { return flight.from }
             return freePort(wanted: flight.from.port, free)
         }
     }

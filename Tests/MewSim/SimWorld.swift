@@ -47,11 +47,16 @@ package final class SimWorld: @unchecked Sendable {
     /// A machine with its own address, `10.0.0.N` unless `hosts` are given. A name of a killed node may be used again,
     /// with its hosts: the machine restarted.
     ///
-    /// - Parameter router: the box it is behind; its own address is one of that box's network then.
-    package func addNode(_ name: String, hosts: [SocketAddress] = [], behind router: SimRouter? = nil) -> SimNode {
+    /// - Parameters:
+    ///   - more: addresses that it has as well.
+    ///   - router: the box it is behind; its own address is one of that box's network then.
+    package func addNode(
+        _ name: String, hosts: [SocketAddress] = [], and more: [SocketAddress] = [], behind router: SimRouter? = nil
+    ) -> SimNode {
         let number = nodes.count + 1
         var own = hosts
         if own.isEmpty { own = [freeAddress(behind: router, number)] }
+        own += more
         let node = SimNode(self, name, own, behind: router, seed: SeededGenerator.mix(seed ^ UInt64(number) << 32))
         nodes.append(node)
         return node

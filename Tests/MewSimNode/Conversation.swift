@@ -97,6 +97,8 @@ package final class Conversation: @unchecked Sendable {
     package private(set) var connected: Instant?
     package private(set) var dialFailure: DialError?
     package private(set) var closure: LinkClosure?
+    /// What the dialler says when a relay carries the link.
+    package private(set) var whyNotDirect: WhyNotDirect?
     private var isOver = false
 
     /// How often the path is looked at: shorter than any path is used that does not flicker.
@@ -136,7 +138,9 @@ package final class Conversation: @unchecked Sendable {
     private func watch(_ link: any Link) async {
         let clock = LoopClock(near.machine.loop)
         while !isOver, closure == nil {
-            let path = await link.status().path
+            let status = await link.status()
+            let path = status.path
+            whyNotDirect = status.whyNotDirect
             if path != paths.last?.path { paths.append(PathChange(time: world.now, path: path)) }
             guard (try? await clock.sleep(for: Self.look)) != nil else { return }
         }

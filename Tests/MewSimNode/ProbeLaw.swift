@@ -10,13 +10,20 @@ internal import MewWire
 ///
 /// `@unchecked Sendable`: a simulated world runs on one thread.
 package final class ProbeLaw: @unchecked Sendable {
+    package enum Counted: Sendable {
+        case everything
+        /// Not the large packets: a dial sends those to all addresses at once.
+        case questions
+    }
+
     private unowned let stage: SimStage
+    private let counted: Counted
     private var near = ProbeCount(slack: .milliseconds(85))
     private var far = ProbeCount(slack: .zero)
 
-    /// From now on: the dial itself, which asks all addresses at once, is over.
-    package init(_ stage: SimStage) {
-        self.stage = stage
+    /// From now on. Large packets count only when the dial itself is over.
+    package init(_ stage: SimStage, _ counted: Counted = .everything) {
+        (self.stage, self.counted) = (stage, counted)
         stage.world.watch { [weak self] in self?.note($0, $1) }
         stage.world.watchArrivals { [weak self] in self?.noteArrival($0, $1) }
     }
@@ -30,7 +37,7 @@ package final class ProbeLaw: @unchecked Sendable {
 
     private func note(_ entry: Trace.Entry, _ bytes: UnsafeRawBufferPointer) {
         let host = entry.from.with(port: 0)
-        guard let kind = ProbeCount.Kind(bytes) else { return }
+        guard let kind = ProbeCount.Kind(bytes), counted == .everything || kind == .question else { return }
         if stage.near.machine.hosts.contains(host) {
             far.asked(kind, at: entry.time)
             near.moved(stage.conversation.paths)

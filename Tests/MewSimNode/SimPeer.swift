@@ -1,6 +1,7 @@
 package import MewBase
 internal import MewIdentity
 internal import MewLoop
+package import MewMapping
 package import MewNode
 package import MewSim
 package import MewWire
@@ -14,34 +15,46 @@ package final class SimPeer: @unchecked Sendable {
 
     package static let port: UInt16 = 4_000
 
+    /// The network of a machine besides the box it is behind.
+    package struct Network: Sendable {
+        /// Of the node's sockets.
+        package var families: [SocketAddress.Family] = [.ipv4]
+        /// The machine's IPv6 address, if it has one.
+        package var ipv6: SocketAddress?
+
+        package init() {}
+    }
+
     /// - Parameters:
     ///   - key: fills the 32 bytes of the node key.
     ///   - relays: where it can be reached; a node that only dials has none.
     ///   - publishes: the relays are given its record.
     ///   - known: where it looks for nodes of which it knows nothing but the ID.
+    ///   - surveys: asks its relays where they see it.
+    ///   - routers: asked to open its port.
     ///   - cutsStreams: its streams to relays take and give pieces of any size.
     package init(
         _ world: SimWorld, _ name: String, key: UInt8, relays: [RelayURL] = [], publishes: Bool = false,
         knows known: [RelayURL] = [],
-        behind router: SimRouter? = nil, cutsStreams: Bool = false,
+        behind router: SimRouter? = nil, network site: Network = Network(), surveys: Bool = false,
+        routers: (any Routers)? = nil, cutsStreams: Bool = false,
         diagnostics: any DiagnosticSink = NoDiagnostics()
     ) throws {
-        let machine = world.addNode(name, behind: router)
+        let machine = world.addNode(name, and: site.ipv6.map { [$0] } ?? [], behind: router)
         self.machine = machine
         var configuration = Node.Configuration(
-            secret: Self.secret(key), addresses: [SocketAddress.anyIPv4.with(port: Self.port)], offers: [.native],
+            secret: Self.secret(key), addresses: site.families.map { Self.wildcard($0) }, offers: [.native],
             diagnostics: diagnostics)
         (configuration.relays, configuration.knownRelays) = (relays, known)
+        configuration.routers = routers
         if publishes {
             configuration.nextRecordTimestamp = { [loop = SimClock(loop: machine.loop)] in loop.microseconds }
         }
-        if !relays.isEmpty {
-            let own = MachineAddresses(node: machine)
-            configuration.ownAddresses = { own.all($0) }
-        }
+        let own = MachineAddresses(node: machine)
+        configuration.ownAddresses = { own.all($0) }
         let ready = configuration
         let (network, loop, entropy) = (machine.network, machine.loop, machine.entropy)
-        let connector = SimRelayConnector(machine, cutsStreams: cutsStreams)
+        let connector = SimRelayConnector(machine, cutsStreams: cutsStreams, tellsAddresses: surveys)
         node = try world.run(on: machine) {
             try await Node.start(ready, network: network, relays: connector, loop: loop, entropy: entropy)
         }
@@ -54,7 +67,17 @@ package final class SimPeer: @unchecked Sendable {
         return secret
     }
 
+    private static func wildcard(_ family: SocketAddress.Family) -> SocketAddress {
+        switch family {
+        case .ipv4: .anyIPv4.with(port: port)
+        case .ipv6: .anyIPv6.with(port: port)
+        }
+    }
+
     package var address: SocketAddress { machine.address(port: Self.port) }
+
+    /// All at which it listens, as a payload names them.
+    package var addresses: [SocketAddress] { MachineAddresses(node: machine).all(node.addresses) }
 
     /// What the kernel tells of the machine's addresses, told on.
     package func networkChanged() {

@@ -20,6 +20,7 @@ package final class SimRelay: @unchecked Sendable {
 
     package let url: RelayURL
     package let address: SocketAddress
+    private let addresses: [SocketAddress]
     private let world: SimWorld
     private let name: String
     private var rules = AccessRules.everyone
@@ -27,19 +28,38 @@ package final class SimRelay: @unchecked Sendable {
     package private(set) var failing: Failing?
 
     package static let port: UInt16 = 3_340
+    /// Of UDP, besides the same number.
+    package static let alternatePort: UInt16 = 7_842
 
-    /// At `10.2.0.<number>`.
+    /// At `10.2.0.<number>`, or in IPv6 at `2001:db8:ff::<number>`; its URL names the first that it has of these.
     ///
     /// - Parameter keys: of the peers that it serves; nil for everybody.
-    package init(_ world: SimWorld, number: UInt32, serving keys: [UInt8]? = nil) {
+    package init(
+        _ world: SimWorld, number: UInt32, serving keys: [UInt8]? = nil, families: [SocketAddress.Family] = [.ipv4]
+    ) {
         self.world = world
         rules.allowed = keys.map { keys in Set(keys.map { SimPeer.secret($0).node }) }
         name = "relay \(number)"
-        address = SocketAddress(ipv4: 0x0a02_0000 + number, port: Self.port)
+        addresses = Self.places(number).filter { families.contains($0.family) }
+        address = addresses[0]
         guard let url = try? RelayURL("http://\(address)/") else { preconditionFailure("a relay's URL") }
         self.url = url
-        machine = world.addNode(name, hosts: [address])
+        machine = world.addNode(name, hosts: addresses)
         start()
+    }
+
+    private static func places(_ number: UInt32) -> [SocketAddress] {
+        [
+            SocketAddress(ipv4: 0x0a02_0000 + number, port: port),
+            SocketAddress(ipv6High: 0x2001_0db8_00ff_0000, low: UInt64(number), port: port),
+        ]
+    }
+
+    /// What a name server would say of the name in its URL: all that it may have.
+    static func addresses(of url: RelayURL) -> [SocketAddress] {
+        guard let named = SocketAddress(url.authority) else { return [] }
+        let number = named.family == .ipv4 ? named.ipv4 & 0xffff : UInt32(truncatingIfNeeded: named.low)
+        return places(number)
     }
 
     private func start() {
@@ -49,10 +69,14 @@ package final class SimRelay: @unchecked Sendable {
             settings.rules = rules
             return RelayServer(settings, on: machine.loop, entropy: machine.entropy)
         }
-        let (address, network) = (address, machine.streams)
+        let (addresses, network, datagrams) = (addresses, machine.streams, machine.network)
         machine.loop.spawn {
             do throws(SocketError) {
-                try await server.listen(address, network: network)
+                for address in addresses {
+                    try await server.listen(address, network: network)
+                    try await server.answerStun(address, network: datagrams)
+                    try await server.answerProbes(address.with(port: Self.alternatePort), network: datagrams)
+                }
             } catch {
                 preconditionFailure("\(error)")
             }
@@ -74,7 +98,7 @@ package final class SimRelay: @unchecked Sendable {
         switch failing {
         case nil: return
         case .dies:
-            machine = world.addNode(name, hosts: [address])
+            machine = world.addNode(name, hosts: addresses)
             start()
         case .vanishes, .hangs: machine.resume()
         }

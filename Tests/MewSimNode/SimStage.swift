@@ -21,6 +21,15 @@ package final class SimStage: @unchecked Sendable {
         package var knowsAddress = true
         package var nearBox: SimRouter.Behaviour?
         package var farBox: SimRouter.Behaviour?
+        /// Boxes of the providers, with the others behind them.
+        package var nearCarrier: SimRouter.Behaviour?
+        package var farCarrier: SimRouter.Behaviour?
+        /// Both are behind the dialler's box.
+        package var isOneHouse = false
+        /// Of the sockets of both nodes.
+        package var families: [SocketAddress.Family] = [.ipv4]
+        /// Both nodes ask what the outside says of their sockets.
+        package var surveys = false
         package var talk = Talk.both
         /// Nothing passes directly from the beginning on: without that a listener's call soon makes a link direct.
         package var startsCut = false
@@ -59,6 +68,8 @@ package final class SimStage: @unchecked Sendable {
     package let far: SimPeer
     package let nearBox: SimRouter?
     package let farBox: SimRouter?
+    /// The boxes of the providers.
+    package let carriers: [SimRouter]
     package let conversation: Conversation
     private let plan: Plan
     private var directLinks: (toFar: LinkProfile, toNear: LinkProfile)
@@ -68,14 +79,27 @@ package final class SimStage: @unchecked Sendable {
         (self.world, self.plan) = (world, plan)
         directLinks = (plan.wire, plan.wire)
         world.changeLinks { $0 = plan.wire }
-        relays = (0..<plan.relays).map { SimRelay(world, number: UInt32($0 + 1), serving: plan.listed) }
-        nearBox = plan.nearBox.map { behaviour in world.addRouter("near's box") { $0 = behaviour } }
-        farBox = plan.farBox.map { behaviour in world.addRouter("far's box") { $0 = behaviour } }
+        relays = (0..<plan.relays).map {
+            SimRelay(world, number: UInt32($0 + 1), serving: plan.listed, families: plan.families)
+        }
+        let nearCarrier = plan.nearCarrier.map { behaviour in world.addRouter("near's carrier") { $0 = behaviour } }
+        let farCarrier = plan.farCarrier.map { behaviour in world.addRouter("far's carrier") { $0 = behaviour } }
+        carriers = [nearCarrier, farCarrier].compactMap { $0 }
+        let nearBox = plan.nearBox.map { behaviour in
+            world.addRouter("near's box", behind: nearCarrier) { $0 = behaviour }
+        }
+        self.nearBox = nearBox
+        farBox =
+            plan.isOneHouse
+            ? nearBox
+            : plan.farBox.map { behaviour in world.addRouter("far's box", behind: farCarrier) { $0 = behaviour } }
         far = try SimPeer(
             world, "far", key: 2, relays: relays.map(\.url), publishes: plan.publishes, behind: farBox,
-            cutsStreams: plan.cutsStreams, diagnostics: plan.sink(world, .far))
+            network: plan.network(.far), surveys: plan.surveys, cutsStreams: plan.cutsStreams,
+            diagnostics: plan.sink(world, .far))
         near = try SimPeer(
-            world, "near", key: 1, behind: nearBox, cutsStreams: plan.cutsStreams, diagnostics: plan.sink(world, .near))
+            world, "near", key: 1, behind: nearBox, network: plan.network(.near), surveys: plan.surveys,
+            cutsStreams: plan.cutsStreams, diagnostics: plan.sink(world, .near))
         conversation = Conversation(world, from: near, to: far, talk: plan.talk)
         if plan.startsCut { cutDirect() }
         // Until the listener has found its relays.
@@ -84,7 +108,7 @@ package final class SimStage: @unchecked Sendable {
 
     package var target: DialTarget {
         DialTarget(
-            node: far.node.node, addresses: plan.knowsAddress ? [far.address] : [],
+            node: far.node.node, addresses: plan.knowsAddress ? far.addresses : [],
             relays: relays.map(\.url.description))
     }
 
@@ -199,6 +223,10 @@ package final class SimStage: @unchecked Sendable {
         }
     }
 
+    func log(_ words: String) {
+        plan.log?("\(SimWorld.start.duration(to: world.now).milliseconds) ms \(words)")
+    }
+
     /// Ends everything in order.
     package func end() throws {
         conversation.end()
@@ -221,6 +249,16 @@ package func withSimStage<Result>(
 }
 
 extension SimStage.Plan {
+    fileprivate func network(_ side: SimStage.Side) -> SimPeer.Network {
+        var network = SimPeer.Network()
+        network.families = families
+        if families.contains(.ipv6) {
+            let prefix: UInt64 = side == .near || isOneHouse ? 0x2001_0db8_0000_0001 : 0x2001_0db8_0000_0002
+            network.ipv6 = SocketAddress(ipv6High: prefix, low: side == .near ? 1 : 2, port: 0)
+        }
+        return network
+    }
+
     fileprivate func sink(_ world: SimWorld, _ side: SimStage.Side) -> any DiagnosticSink {
         log.map { LineSink(world: world, side: side, take: $0) } ?? NoDiagnostics()
     }

@@ -1,4 +1,4 @@
-internal import MewBase
+package import MewBase
 internal import MewLoop
 package import MewRelay
 internal import MewQUICCore
@@ -10,14 +10,17 @@ package struct SimRelayConnector: RelayConnector {
     private let machine: SimMachine
     private let cutsStreams: Bool
     private let triesHTTP3: Bool
+    private let tellsAddresses: Bool
 
     /// - Parameters:
     ///   - cutsStreams: see `SimTCPStream`.
     ///   - triesHTTP3: on UDP at the number of the TCP port.
-    package init(_ node: SimNode, cutsStreams: Bool = false, triesHTTP3: Bool = false) {
+    ///   - tellsAddresses: relays can be asked by UDP as well.
+    package init(
+        _ node: SimNode, cutsStreams: Bool = false, triesHTTP3: Bool = false, tellsAddresses: Bool = false
+    ) {
         machine = SimMachine(node: node)
-        self.cutsStreams = cutsStreams
-        self.triesHTTP3 = triesHTTP3
+        (self.cutsStreams, self.triesHTTP3, self.tellsAddresses) = (cutsStreams, triesHTTP3, tellsAddresses)
     }
 
     package func http3Target(of url: RelayURL) async throws(StreamFailure) -> HTTP3Target? {
@@ -25,16 +28,20 @@ package struct SimRelayConnector: RelayConnector {
         return HTTP3Target(addresses: [address], demand: .nothing)
     }
 
+    package func addresses(of url: RelayURL) async -> [SocketAddress] {
+        tellsAddresses ? SimRelay.addresses(of: url) : []
+    }
+
     /// - Parameter url: with a numeric host, and plain: what TLS does is the same in every network.
     package func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream {
-        guard !url.isSecure, let address = SocketAddress("\(url.host):\(url.port)") else {
+        guard !url.isSecure, let address = SocketAddress(url.authority) else {
             preconditionFailure("simulated relays are plain and have numeric hosts")
         }
         let loop = machine.node.loop
         guard let end = machine.node.streams.connect(to: address, on: loop) else {
             throw .system(SystemError(errno: 101, doing: "connecting to \(address)"))
         }
-        let stream = SimTCPStream(end, on: loop, cuts: cutsStreams ? machine.node.entropy.uint64() : nil)
+        let stream = SimTCPStream(end, to: address, on: loop, cuts: cutsStreams ? machine.node.entropy.uint64() : nil)
         try await stream.opened(within: StreamDialler.attemptLimit)
         return stream
     }
@@ -56,6 +63,7 @@ final class SimTCPStream: TCPStream, @unchecked Sendable {
     }
 
     private let end: any StreamEnd
+    let remote: SocketAddress?
     private let loop: SimLoop
     private var waiters: [Waiter] = []
     private var hasFailed = false
@@ -65,8 +73,8 @@ final class SimTCPStream: TCPStream, @unchecked Sendable {
     private var cuts: SeededGenerator?
 
     /// - Parameter cuts: decides the pieces; nil for whole ones.
-    init(_ end: any StreamEnd, on loop: SimLoop, cuts: UInt64?) {
-        self.end = end
+    init(_ end: any StreamEnd, to remote: SocketAddress, on loop: SimLoop, cuts: UInt64?) {
+        (self.end, self.remote) = (end, remote)
         self.loop = loop
         self.cuts = cuts.map { SeededGenerator(seed: $0) }
     }

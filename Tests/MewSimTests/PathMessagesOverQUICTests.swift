@@ -18,6 +18,8 @@ private final class Wire: DatagramCarrier, @unchecked Sendable {
     weak var other: Wire?
     let node: SimNode
     var isDown = false
+    /// What is taken off the wire, as a peer of an older version takes no notice of it.
+    var drops: ([UInt8]) -> Bool = { _ in false }
     private(set) var sent: [[UInt8]] = []
 
     init(_ node: SimNode) {
@@ -32,7 +34,7 @@ private final class Wire: DatagramCarrier, @unchecked Sendable {
     func send(_ packet: UnsafeRawBufferPointer, to peer: UInt64) {
         let bytes = Array(packet)
         sent.append(bytes)
-        if !isDown { other?.arrives(bytes) }
+        if !isDown, !drops(bytes) { other?.arrives(bytes) }
     }
 
     func arrives(_ bytes: [UInt8]) {
@@ -235,6 +237,91 @@ struct PathMessagesOverQUICTests {
             guard !direct else { return }
             let call = try #require(try nextCall(stage))
             #expect(call.isUnheard)
+        }
+    }
+
+    // MARK: - Offers
+
+    private func offer(_ candidates: [SocketAddress], _ stage: Stage) throws {
+        let (connection, route) = (stage.connection, stage.route)
+        try stage.world.run(on: stage.client.node) {
+            await connection.offer(Offer(candidates: candidates), by: route)
+        }
+    }
+
+    /// Datagrams of the listener to these from now on.
+    private func watch(_ stage: Stage, _ targets: [SocketAddress]) -> Shared<[Int]> {
+        let (sizes, source) = (Shared<[Int]>([]), stage.server.address.with(port: 0))
+        stage.world.watch { entry, bytes in
+            if entry.from.with(port: 0) == source, targets.contains(entry.to) { sizes.value.append(bytes.count) }
+        }
+        return sizes
+    }
+
+    @Test("an offer is answered by a call, and the dialler is asked where it says it is, until it answers")
+    func offered() throws {
+        try withStage { stage in
+            let own = stage.client.address
+            let sizes = watch(stage, [own])
+            try offer([own], stage)
+            let call = try #require(try nextCall(stage))
+            #expect(!call.isUnheard)
+            #expect(call.route == stage.route)
+            try stage.world.run(for: .seconds(5))
+            #expect(sizes.value.count { $0 == 88 } == 1)
+        }
+    }
+
+    @Test(
+        "an offer that names sixteen strangers costs each five packets of 88 bytes, and nothing large; ten of them a second no more than 16 a second"
+    )
+    func strangersOffered() throws {
+        try withStage { stage in
+            let strangers = (1...16).map { SocketAddress(ipv4: 0xc633_6400 + $0, port: 443) }
+            let sizes = watch(stage, strangers)
+            try offer(strangers, stage)
+            try stage.world.run(for: .seconds(10))
+            #expect(sizes.value.count <= 5 * 16)
+            // 32 at once, and 16 a second until the last round 1.7 s later.
+            #expect(sizes.value.count <= 32 + 28)
+            #expect(sizes.value.count >= 32)
+            #expect(sizes.value.allSatisfy { $0 == 88 })
+            sizes.value = []
+            for _ in 0..<50 {
+                try offer(strangers, stage)
+                try stage.world.run(for: .milliseconds(100))
+            }
+            try stage.world.run(for: .seconds(5))
+            #expect(sizes.value.count <= 32 + 16 * 7)
+            #expect(sizes.value.allSatisfy { $0 == 88 })
+        }
+    }
+
+    @Test("a peer that knows no offers takes no harm from them")
+    func oldPeer() throws {
+        try withStage { stage in
+            stage.here.drops = { $0.starts(with: [0x02, 0x8b]) }
+            let sizes = watch(stage, [stage.client.address])
+            for _ in 0..<3 { try offer([stage.client.address], stage) }
+            try announce(stage)
+            #expect(stage.there.messages.count == 1)
+            try change(stage, machine: nil)
+            let call = try #require(try nextCall(stage))
+            #expect(!call.isUnheard)
+            #expect(sizes.value.allSatisfy { $0 != 88 })
+        }
+    }
+
+    @Test("an offer that comes back to its sender is nothing to it")
+    func offeredBackwards() throws {
+        try withStage { stage in
+            try offer([stage.client.address], stage)
+            try stage.world.run(for: .seconds(1))
+            let offer = try #require(stage.here.messages.first { $0.starts(with: [0x02, 0x8b]) })
+            let before = stage.here.messages.count
+            stage.here.arrives(offer)
+            try stage.world.run(for: .seconds(1))
+            #expect(stage.here.messages.count == before)
         }
     }
 

@@ -85,7 +85,8 @@ struct RelayLawTests {
         arguments: SimRelay.Failing.allCases, 0..<1)
     func thirdNode(how: SimRelay.Failing, seed: Int) throws {
         var plan = SimStage.Plan(relays: 3, knowsAddress: false).wired(by: UInt64(seed))
-        plan.publishes = true
+        // A dialler that is told the listener's addresses would leave the relay.
+        (plan.publishes, plan.startsCut) = (true, true)
         try withSimStage(seed: UInt64(seed), plan) { stage in
             let third = try SimPeer(stage.world, "third", key: 3, knows: stage.relays.map(\.url))
             try stage.dial()

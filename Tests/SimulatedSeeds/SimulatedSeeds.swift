@@ -10,6 +10,9 @@ import MewSimSession
 ///     simulated-seeds --seed N    one seed, small and large, and what came of it
 ///     simulated-seeds --scripts FIRST COUNT    whole nodes, and the random scripts of so many seeds (`ScriptLaw`)
 ///     simulated-seeds --script N  one of them: what its nodes report, and the shortest script that still breaks a law
+///     simulated-seeds --grid FIRST COUNT       a link between two kinds of networks for each of so many seeds, each cell of the grid
+///                                              in turn (`GridLaw`)
+///     simulated-seeds --cell CELL N            one of them, by its name: what its nodes report
 ///     simulated-seeds --sessions FIRST COUNT   a daemon and three devices, and the session scripts of so many seeds (`SessionLaw`)
 ///     simulated-seeds --session N [whole | FAULT]    one of them, as `--script`; as it is; with a daemon that has this fault
 ///     simulated-seeds --faults FIRST COUNT     the same seeds with a daemon that breaks a promise (`DaemonFault`), each in turn:
@@ -29,6 +32,8 @@ struct SimulatedSeeds {
         case ("--seed"?, let seed?, nil, true): one(number(seed))
         case ("--scripts"?, let first?, let count?, true): await scripts(number(first), number(count))
         case ("--script"?, let seed?, nil, true): script(number(seed))
+        case ("--grid"?, let first?, let count?, true): await grid(number(first), number(count))
+        case ("--cell"?, let name?, let seed?, true): cell(name, number(seed))
         case ("--sessions"?, let first?, let count?, true): await sessions(number(first), number(count))
         case ("--session"?, let seed?, nil, true): session(number(seed), isShrunk: true)
         case ("--session"?, let seed?, "whole"?, true): session(number(seed), isShrunk: false)
@@ -42,7 +47,7 @@ struct SimulatedSeeds {
     }
 
     private static let usage =
-        "[COUNT | --seed N | --scripts FIRST COUNT | --script N | --sessions FIRST COUNT | --session N [whole | FAULT] "
+        "[COUNT | --seed N | --scripts FIRST COUNT | --script N | --grid FIRST COUNT | --cell CELL N | --sessions FIRST COUNT | --session N [whole | FAULT] "
         + "| --faults FIRST COUNT | --uplinks COUNT | --uplink CHANGE N]"
 
     private static func number(_ text: String) -> UInt64 {
@@ -93,6 +98,28 @@ struct SimulatedSeeds {
         script.plan.log = { print($0) }
         let outcome = ScriptLaw().run(script, seed: seed)
         for broken in outcome.broken { print("broken: \(broken)") }
+    }
+
+    private static func grid(_ first: UInt64, _ count: UInt64) async {
+        let tally = await GridTally(seeds: first..<(first + min(count, UInt64.max - first)))
+        print("figure simulated grid: \(tally.figure)")
+        print("digest of these cells: \(tally.digest)")
+        for (seed, failure) in tally.failures.prefix(50) {
+            print("\(failure); again: \(CommandLine.arguments[0]) --cell '\(GridTally.cell(of: seed))' \(seed)")
+        }
+        if !tally.failures.isEmpty { fail("\(tally.failures.count) seeds broke a law of the grid", status: 1) }
+    }
+
+    private static func cell(_ name: String, _ seed: UInt64) {
+        guard let cell = GridCell.all.first(where: { $0.description == name }) else {
+            fail("no such cell; there are:\n\(GridCell.all.map(\.description).joined(separator: "\n"))", status: 2)
+        }
+        let outcome = GridLaw().run(cell, seed: seed) { print($0) }
+        print(
+            "first byte \(outcome.firstByte.map { "\($0)" } ?? "never"), direct \(outcome.direct.map { "\($0)" } ?? "never")"
+        )
+        for broken in outcome.broken { print("broken: \(broken)") }
+        if !outcome.broken.isEmpty { exit(1) }
     }
 
     private static func sessions(_ first: UInt64, _ count: UInt64) async {

@@ -9,6 +9,9 @@ struct ControlFields {
         self.json = json
     }
 
+    /// Null is none.
+    func optionalObject(_ key: String) -> JSON? { json[key].flatMap { $0.asObject == nil ? nil : $0 } }
+
     func text(_ key: String) throws(ControlError) -> String {
         guard let value = json[key]?.asString else { throw .badField(key) }
         return value

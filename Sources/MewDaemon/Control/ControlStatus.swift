@@ -24,12 +24,15 @@ package struct ControlStatus: Equatable, Sendable {
     /// Half a sentence, when nothing is being saved.
     package let notSavingReason: String?
     package let damage: StoreDamage
+    /// Nil when no router is asked, and from an older daemon.
+    package let mapping: ControlMapping?
 
     package init(
         node: NodeID, name: String, version: String, upMs: Int64, addresses: [String], relays: [String],
         relayLegs: [ControlRelay] = [], links: [ControlLink], sessions: Int, runningSessions: Int,
         sessionsNeedingYou: Int = 0, pairedDevices: Int, windowSecondsLeft: Int64?,
-        isSaving: Bool, notSavingReason: String?, damage: StoreDamage = StoreDamage()
+        isSaving: Bool, notSavingReason: String?, damage: StoreDamage = StoreDamage(),
+        mapping: ControlMapping? = nil
     ) {
         self.node = node
         self.name = name
@@ -47,6 +50,7 @@ package struct ControlStatus: Equatable, Sendable {
         self.isSaving = isSaving
         self.notSavingReason = notSavingReason
         self.damage = damage
+        self.mapping = mapping
     }
 
     var json: JSON {
@@ -58,7 +62,7 @@ package struct ControlStatus: Equatable, Sendable {
             "running_sessions": .integer(Int64(runningSessions)), "needs_you": .integer(Int64(sessionsNeedingYou)),
             "paired_devices": .integer(Int64(pairedDevices)),
             "window_seconds_left": windowSecondsLeft.map(JSON.integer) ?? .null, "saving": .bool(isSaving),
-            "reason": notSavingReason.map(JSON.string) ?? .null,
+            "reason": notSavingReason.map(JSON.string) ?? .null, "port_mapping": mapping?.row ?? .null,
         ]
         return .object(damage.fields.reduce(into: status) { $0[$1.0] = $1.1 })
     }
@@ -78,6 +82,7 @@ package struct ControlStatus: Equatable, Sendable {
             sessionsNeedingYou: Int(clamping: reader.optionalInteger("needs_you") ?? 0),
             pairedDevices: Int(clamping: try reader.integer("paired_devices")),
             windowSecondsLeft: reader.optionalInteger("window_seconds_left"), isSaving: try reader.flag("saving"),
-            notSavingReason: reader.optionalText("reason"), damage: try StoreDamage(reader))
+            notSavingReason: reader.optionalText("reason"), damage: try StoreDamage(reader),
+            mapping: ControlMapping(reader.optionalObject("port_mapping")))
     }
 }

@@ -18,6 +18,8 @@ package struct DaemonConfiguration: Sendable {
     package var relayToken: RelayCredential
     /// By whom the relays are believed.
     package var relayTrust: RelayTrust
+    /// Whether the router is asked to open the daemon's port.
+    package var mapsPort = true
     /// How the daemon calls itself, for people.
     package var name: String
     package var version: String

@@ -113,7 +113,7 @@ extension DaemonProgram {
             status: {
                 await daemon.status(
                     addresses: addresses(), relays: await relays(), homeRelays: await node.homeRelays(),
-                    damage: damage)
+                    damage: damage, mapping: await node.portMapping().map(ControlMapping.init))
             },
             place: { await place() }, shutDown: { stopper.stop(backIn: nil) })
     }

@@ -3,6 +3,7 @@ package import MewBase
 import MewHost
 import MewIdentity
 import MewLoop
+import MewMapping
 import MewNode
 import MewRelay
 import MewSession
@@ -97,6 +98,7 @@ extension DaemonProgram {
         var result = Node.Configuration(secret: secret, addresses: attempt.addresses, diagnostics: diagnostics)
         result.relays = configuration.relays
         result.relayToken = configuration.relayToken
+        if configuration.mapsPort { result.routers = NetworkRouters() }
         result.ownAddresses = { PayloadAddresses.current(bound: $0) }
         result.nextRecordTimestamp = { await counter.next() }
         return result

@@ -14,6 +14,7 @@ extension PathKeeper {
         let isSilent = sample()?.isSilent(now: loop.now) ?? false
         check = AddressCheck(number, addresses, dialled: isSilent ? [] : dialled, now: loop.now)
         report("path_check", "asking \(addresses.count) addresses of a peer whether it is there")
+        offer()
         guard let first = check?.look(now: loop.now) else { return true }
         ask(first)
         for case .probe(let addresses) in first where !probe(number, addresses) {
@@ -21,6 +22,14 @@ extension PathKeeper {
             return false
         }
         return true
+    }
+
+    /// These became known while the others are asked.
+    func widen(_ number: PathSelector.ProbeNumber, _ addresses: [SocketAddress]) {
+        guard check?.number == number else { return }
+        check?.add(addresses, now: loop.now)
+        report("path_check", "asking \(addresses.count) more addresses of a peer whether it is there")
+        if let actions = check?.look(now: loop.now) { perform(actions, number) }
     }
 
     func checked(_ address: SocketAddress) {
@@ -42,6 +51,10 @@ extension PathKeeper {
     /// Does what is due. The end of a check is told, and may begin another.
     func tendCheck() {
         guard let number = check?.number, let actions = check?.look(now: loop.now) else { return }
+        perform(actions, number)
+    }
+
+    private func perform(_ actions: [AddressCheck.Action], _ number: PathSelector.ProbeNumber) {
         ask(actions)
         for action in actions {
             switch action {

@@ -17,7 +17,7 @@ actor PathKeeper {
     let peer: NodeID
     let relays: NodeRelays?
     /// Of addresses that this machine has a socket for.
-    private let families: Set<SocketAddress.Family>
+    let families: Set<SocketAddress.Family>
     /// The addresses at which the handshake was tried.
     let dialled: Set<SocketAddress>
     private let diagnostics: any DiagnosticSink
@@ -30,6 +30,15 @@ actor PathKeeper {
     /// What is asked before it is probed.
     var check: AddressCheck?
     var checkBudget = AddressCheck.budget
+    /// Finds out where this node may be reached; nil when the node is gone.
+    let own: @Sendable () async -> OwnPlaces?
+    var offers = OfferSchedule()
+    /// What the peer is offered.
+    var offered = OwnCandidates()
+    /// Relays are asked what our routers do.
+    var isSurveying = false
+    /// Addresses that nobody named, and from which the peer asked us.
+    var learning = PathKeeper.learningBudget
     private var timer: LoopTimer?
     var decisions = PathDecisions()
     var isOver = false
@@ -37,9 +46,10 @@ actor PathKeeper {
     /// - Parameters:
     ///   - addresses: of the peer; those that this machine has no socket for are only counted.
     ///   - relays: nil when none can be used.
+    ///   - own: tells where this node may be reached.
     init(
         _ connection: Connection, peer: NodeID, addresses: [SocketAddress], families: Set<SocketAddress.Family>,
-        relays: NodeRelays?, diagnostics: any DiagnosticSink
+        relays: NodeRelays?, own: @escaping @Sendable () async -> OwnPlaces?, diagnostics: any DiagnosticSink
     ) {
         unownedExecutor = connection.unownedExecutor
         loop = connection.loop
@@ -49,6 +59,7 @@ actor PathKeeper {
         self.connection = connection
         self.peer = peer
         self.relays = relays
+        self.own = own
         self.families = families
         dialled = Set(routable)
         self.diagnostics = diagnostics
@@ -85,6 +96,8 @@ actor PathKeeper {
         case .confirmed, .sent: look()
         case .answered(let route): if case .relay(let number)? = way(of: route) { take(.found(number)) }
         case .checked(let address): checked(address)
+        case .asked(let address): asked(from: address)
+        case .offerTaken: offerTaken()
         case .probed(let path, let route):
             guard let number = probes.removeValue(forKey: path) else { return look() }
             var address: SocketAddress?
@@ -100,9 +113,10 @@ actor PathKeeper {
 
     /// The peer tells where it is, perhaps because it does not hear us.
     private func called(_ call: PeerCall) {
+        let routable = call.call.candidates.filter { families.contains($0.family) }
         let heard = PathCall(
-            isUnheard: call.isUnheard, candidates: call.call.candidates.filter { families.contains($0.family) },
-            cameBy: way(of: call.route))
+            isUnheard: call.isUnheard, candidates: routable, cameBy: way(of: call.route), nat: call.call.nat,
+            isReply: offers.isAnswered(now: loop.now), unroutable: call.call.candidates.count - routable.count)
         take(.called(heard))
         advertised(call.call.relays)
     }
@@ -163,6 +177,9 @@ actor PathKeeper {
             case .use(let way):
                 check = nil
                 use(way)
+                if way.address != nil { offers.stop() }
+            case .widen(let number, let addresses): widen(number, addresses)
+            case .invite: offer()
             case .ask(let number): legs[number.index].joined?.leg.assumeIsolated { $0.ask() }
             case .retryRelays: for leg in legs { leg.joined?.leg.assumeIsolated { $0.retryNow() } }
             case .seek: seek()
@@ -233,7 +250,7 @@ actor PathKeeper {
     func rearm() {
         if let timer { loop.cancel(timer) }
         timer = nil
-        let next = min(selector.nextLook, check?.deadline ?? .distantFuture)
+        let next = min(selector.nextLook, check?.deadline ?? .distantFuture, offers.deadline)
         if next < .distantFuture {
             timer = loop.schedule(at: next) { self.assumeIsolated { $0.timerFired() } }
         }
@@ -242,6 +259,7 @@ actor PathKeeper {
 
     private func timerFired() {
         timer = nil
+        tendOffers()
         tendCheck()
         look()
     }
@@ -255,7 +273,7 @@ actor PathKeeper {
         status.relays = selector.rankedRelays(using: sample?.way, now: now).map { number in
             RelayCandidate(url: selector.url(of: number), state(of: legs[number.index]))
         }
-        if case .relay = status.path { status.whyNotDirect = selector.whyNotDirect(now: now) }
+        if case .relay = status.path { status.whyNotDirect = selector.whyNotDirect(now: now, isSurveying: isSurveying) }
     }
 
     private func state(of leg: Leg) -> RelayCandidate.State {

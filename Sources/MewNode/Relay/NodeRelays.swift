@@ -187,6 +187,12 @@ actor NodeRelays {
         }
     }
 
+    /// Where TCP reaches relays that answer STUN.
+    var stunAddresses: Set<SocketAddress> {
+        let legs = homes.values.compactMap { $0.joined?.leg } + visits.values.map(\.joined.leg)
+        return Set(legs.compactMap { $0.assumeIsolated { $0.stunAddress } })
+    }
+
     /// Always in the same order, so that a simulation repeats itself.
     private var visited: [Joined] {
         visits.sorted { $0.key.description < $1.key.description }.map(\.value.joined)

@@ -14,6 +14,9 @@ package struct PathMessage: Hashable, Sendable {
         /// Listener: where I am now, and whether I hear you.
         case call(Call)
         case callAnswer(observed: SocketAddress?)
+        /// Dialler: where I may be, and that I look for you now.
+        case offer(Offer)
+        case offerAnswer(observed: SocketAddress?)
     }
 
     package let transaction: TransactionID
@@ -36,15 +39,34 @@ package struct Call: Hashable, Sendable {
     package var relays: [RelayURL]
     /// The path on which I heard you last, and hear you no more; nil while I hear you.
     package var unheard: PathMark?
+    /// What I have found out about my network; nil when that is nothing.
+    package var nat: NATReport?
 
     /// What is beyond it in a call is ignored: more ways help nobody to connect (DESIGN §6).
     package static let maxCandidates = 16
     package static let maxRelays = 3
 
-    package init(candidates: [SocketAddress], relays: [RelayURL], unheard: PathMark? = nil) {
+    package init(
+        candidates: [SocketAddress], relays: [RelayURL], unheard: PathMark? = nil, nat: NATReport? = nil
+    ) {
         self.candidates = candidates
         self.relays = relays
         self.unheard = unheard
+        self.nat = nat?.withoutAddresses
+    }
+}
+
+/// The side that can migrate tells where it may be, so that the other asks there while it is asked itself: a firewall lets in
+/// what answers to something that went out.
+package struct Offer: Hashable, Sendable {
+    /// At most `Call.maxCandidates`, the likeliest first; what is beyond is ignored.
+    package var candidates: [SocketAddress]
+    /// What I have found out about my network; nil when that is nothing.
+    package var nat: NATReport?
+
+    package init(candidates: [SocketAddress], nat: NATReport? = nil) {
+        self.candidates = candidates
+        self.nat = nat?.withoutAddresses
     }
 }
 
@@ -60,10 +82,13 @@ enum PathAttribute {
     static let candidate: UInt16 = 0xd6e3
     /// A URL; up to 3 of them.
     static let relay: UInt16 = 0xd6e4
+    /// 8 bytes, a `NATAttribute`.
+    static let nat: UInt16 = 0xd6e5
 }
 
-/// Binding is the method of RFC 8489 §3; CALL is ours.
+/// Binding is the method of RFC 8489 §3; CALL and OFFER are ours.
 enum PathMethod {
     static let binding: UInt16 = 0x001
     static let call: UInt16 = 0x0ca
+    static let offer: UInt16 = 0x0cb
 }

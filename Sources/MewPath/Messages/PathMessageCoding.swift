@@ -8,10 +8,15 @@ extension PathMessage {
         message.attributes.append(.init(type: PathAttribute.linkTag, value: keys.sendTag.bytes))
         switch content {
         case .probe: message.append(counter: counter)
-        case .probeAnswer(let observed), .callAnswer(let observed): message.append(observed: observed)
+        case .probeAnswer(let observed), .callAnswer(let observed), .offerAnswer(let observed):
+            message.append(observed: observed)
         case .call(let call):
             message.append(counter: counter)
             message.append(call)
+        case .offer(let offer):
+            message.append(counter: counter)
+            message.append(candidates: offer.candidates)
+            message.append(nat: offer.nat)
         }
         return message.encoded(key: keys.sendKey)
     }
@@ -20,13 +25,14 @@ extension PathMessage {
         switch content {
         case .probe, .probeAnswer: PathMethod.binding
         case .call, .callAnswer: PathMethod.call
+        case .offer, .offerAnswer: PathMethod.offer
         }
     }
 
     private var messageClass: StunMessage.Class {
         switch content {
-        case .probe, .call: .request
-        case .probeAnswer, .callAnswer: .success
+        case .probe, .call, .offer: .request
+        case .probeAnswer, .callAnswer, .offerAnswer: .success
         }
     }
 
@@ -41,8 +47,10 @@ extension PathMessage {
         switch (message.method, message.messageClass) {
         case (PathMethod.binding, .request): return question(message, .probe)
         case (PathMethod.call, .request): return message.call.flatMap { question(message, .call($0)) }
+        case (PathMethod.offer, .request): return question(message, .offer(message.offer))
         case (PathMethod.binding, .success): return answer(message, .probeAnswer(observed: message.observed))
         case (PathMethod.call, .success): return answer(message, .callAnswer(observed: message.observed))
+        case (PathMethod.offer, .success): return answer(message, .offerAnswer(observed: message.observed))
         default: return nil
         }
     }
@@ -71,14 +79,24 @@ extension StunMessage {
 
     fileprivate mutating func append(_ call: Call) {
         if let mark = call.unheard { attributes.append(Attribute(type: PathAttribute.unheard, value: mark.bytes)) }
-        for candidate in call.candidates.prefix(Call.maxCandidates) {
-            let value = XorAddress.encode(candidate, transaction)
-            attributes.append(Attribute(type: PathAttribute.candidate, value: value))
-        }
+        append(candidates: call.candidates)
+        append(nat: call.nat)
         for relay in call.relays.prefix(Call.maxRelays) {
             attributes.append(Attribute(type: PathAttribute.relay, value: Array(relay.description.utf8)))
             if encodedBytes > Self.maxBytes { attributes.removeLast() }
         }
+    }
+
+    fileprivate mutating func append(candidates: [SocketAddress]) {
+        for candidate in candidates.prefix(Call.maxCandidates) {
+            let value = XorAddress.encode(candidate, transaction)
+            attributes.append(Attribute(type: PathAttribute.candidate, value: value))
+        }
+    }
+
+    fileprivate mutating func append(nat: NATReport?) {
+        guard let nat else { return }
+        attributes.append(Attribute(type: PathAttribute.nat, value: NATAttribute.encode(nat)))
     }
 
     /// RFC 8489 §6.3: a message with an attribute that must be understood and is not would be refused; we say nothing.
@@ -94,12 +112,19 @@ extension StunMessage {
     fileprivate var call: Call? {
         let mark = value(PathAttribute.unheard)
         guard mark == nil || mark?.count == PathMark.byteCount else { return nil }
-        let candidates = values(PathAttribute.candidate).prefix(Call.maxCandidates)
-            .compactMap { XorAddress.decode($0, transaction) }.filter(\.canBeDialled)
         let relays = values(PathAttribute.relay).prefix(Call.maxRelays)
             .compactMap { try? RelayURL(String(decoding: $0, as: UTF8.self)) }
-        return Call(candidates: candidates, relays: relays, unheard: mark.map { PathMark($0) })
+        return Call(candidates: candidates, relays: relays, unheard: mark.map { PathMark($0) }, nat: nat)
     }
+
+    fileprivate var offer: Offer { Offer(candidates: candidates, nat: nat) }
+
+    private var candidates: [SocketAddress] {
+        values(PathAttribute.candidate).prefix(Call.maxCandidates)
+            .compactMap { XorAddress.decode($0, transaction) }.filter(\.canBeDialled)
+    }
+
+    private var nat: NATReport? { value(PathAttribute.nat).flatMap { NATAttribute.decode($0) } }
 }
 
 extension SocketAddress {

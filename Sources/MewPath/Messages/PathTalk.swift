@@ -7,12 +7,14 @@ package struct PathTalk: Sendable {
         case question(answer: [UInt8])
         /// The same, and the peer tells this. `isNew`: no later call came before it.
         case call(Call, isNew: Bool, answer: [UInt8])
+        /// The same of an offer.
+        case offer(Offer, isNew: Bool, answer: [UInt8])
         /// The peer has our question.
         case answer(Question, observed: SocketAddress?, roundTrip: Duration)
     }
 
     package enum Question: Hashable, Sendable {
-        case probe, call
+        case probe, call, offer
         /// A probe that only this address can have answered.
         case check(SocketAddress)
     }
@@ -27,6 +29,7 @@ package struct PathTalk: Sendable {
     private var window = ReplayWindow()
     private var lastCounter: UInt64 = 0
     private var lastCall: UInt64 = 0
+    private var lastOffer: UInt64 = 0
     private var asked: [Asked] = []
     /// A check costs four microseconds: a router that has seen the tag costs us a thousandth of the time.
     private var reading = RateLimit(burst: 256, perSecond: 256)
@@ -59,7 +62,8 @@ package struct PathTalk: Sendable {
             let question = address.map { Question.check($0) } ?? .probe
             note(Asked(transaction: transaction, question: question, at: now))
         case .call: note(Asked(transaction: transaction, question: .call, at: now))
-        case .probeAnswer, .callAnswer: preconditionFailure("an answer is no question")
+        case .offer: note(Asked(transaction: transaction, question: .offer, at: now))
+        case .probeAnswer, .callAnswer, .offerAnswer: preconditionFailure("an answer is no question")
         }
         return PathMessage(transaction: transaction, counter: lastCounter, content: content).encoded(keys)
     }
@@ -86,6 +90,11 @@ package struct PathTalk: Sendable {
         case .probeAnswer(let observed):
             return answered(message.transaction, [.probe] + (source.map { [.check($0)] } ?? []), observed, now)
         case .callAnswer(let observed): return answered(message.transaction, [.call], observed, now)
+        case .offer(let offer):
+            guard let reply = answer(message, .offerAnswer(observed: source), now) else { return nil }
+            defer { lastOffer = max(lastOffer, message.counter) }
+            return .offer(offer, isNew: message.counter > lastOffer, answer: reply)
+        case .offerAnswer(let observed): return answered(message.transaction, [.offer], observed, now)
         }
     }
 

@@ -14,6 +14,8 @@ struct LegOpening: Sendable {
     struct Admitted: Sendable {
         let framing: LegFraming
         let version: RelayVersion
+        /// On UDP, at the address that the stream goes to.
+        let answersStun: Bool
     }
 
     /// Within `limit`, or `silent`.
@@ -26,7 +28,8 @@ struct LegOpening: Sendable {
             let upgraded = try await upgrade()
             let framing = LegFraming(rest: upgraded.rest, entropy: entropy)
             try await authenticate(try await handshake(upgraded.question), framing)
-            return .success(Admitted(framing: framing, version: upgraded.version))
+            return .success(
+                Admitted(framing: framing, version: upgraded.version, answersStun: upgraded.answersStun))
         } catch {
             return .failure(error)
         }
@@ -34,7 +37,9 @@ struct LegOpening: Sendable {
 
     // MARK: Upgrade
 
-    private typealias Upgraded = (version: RelayVersion, question: RelayNodeProof.Question?, rest: [UInt8])
+    private typealias Upgraded = (
+        version: RelayVersion, question: RelayNodeProof.Question?, answersStun: Bool, rest: [UInt8]
+    )
 
     private func upgrade() async throws(LegEnd) -> Upgraded {
         let upgrade = LegUpgrade(entropy: entropy)
@@ -55,7 +60,8 @@ struct LegOpening: Sendable {
                     if let pinned = settings.url.key {
                         try upgrade.checkKey(pinned, in: response, binding: await binding(upgrade))
                     }
-                    return (version, upgrade.question(in: response), Array(received[byteCount...]))
+                    let (question, answersStun) = (upgrade.question(in: response), StunField.says(response))
+                    return (version, question, answersStun, Array(received[byteCount...]))
                 } catch {
                     throw LegEnd(error)
                 }

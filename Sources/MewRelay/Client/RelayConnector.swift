@@ -1,4 +1,4 @@
-internal import MewBase
+package import MewBase
 package import MewLoop
 internal import MewQUICCore
 package import MewWire
@@ -11,10 +11,16 @@ package protocol RelayConnector: Sendable {
 
     /// Where and how the relay is reached over HTTP/3; nil when that is not to be tried.
     func http3Target(of url: RelayURL) async throws(StreamFailure) -> HTTP3Target?
+
+    /// Where the relay is, in the order to be tried, each address with the port of `url`; none when that is not known.
+    func addresses(of url: RelayURL) async -> [SocketAddress]
 }
 
 extension RelayConnector {
     package func http3Target(of url: RelayURL) async throws(StreamFailure) -> HTTP3Target? { nil }
+
+    /// Its streams are not of this network: nobody can be asked by UDP.
+    package func addresses(of url: RelayURL) async -> [SocketAddress] { [] }
 }
 
 /// Connects over TCP, and believes the certificates the system believes unless it is told others.
@@ -50,6 +56,15 @@ package final class NetworkRelayConnector: RelayConnector {
     private func demand(of url: RelayURL, _ host: String) throws(StreamFailure) -> ServerDemand {
         if let key = url.key { return .key(key) }
         return url.isSecure ? .host(host, try authorities(of: url).store) : .nothing
+    }
+
+    package func addresses(of url: RelayURL) async -> [SocketAddress] {
+        do throws(HostLookup.Failure) {
+            return try await dialler.names.addresses(of: url.host, port: url.port)
+        } catch {
+            // The leg to the relay looks the same name up, and says what is wrong with it.
+            return []
+        }
     }
 
     private func authorities(of url: RelayURL) throws(StreamFailure) -> TLSTrust {

@@ -41,6 +41,7 @@ extension RelayLeg {
     private func serve(_ stream: any TCPStream, _ admitted: LegOpening.Admitted) async -> LegEnd {
         guard phase != .closed else { return .ended }
         framing = admitted.framing
+        stunServer = admitted.answersStun ? stream.remote : nil
         begin()
         return await withTaskGroup(of: LegEnd.self) { group in
             group.addTask { await self.read(stream) }

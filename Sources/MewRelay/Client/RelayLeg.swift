@@ -67,6 +67,8 @@ package actor RelayLeg {
     }
     /// Of the connection that is up.
     var framing: LegFraming?
+    /// Where the relay says that it answers STUN, of the connection that is up or was up last.
+    var stunServer: SocketAddress?
     var pings: PingClock?
     var firstPong: Instant?
     /// It has worked before: who uses it has to hear that it does again.
@@ -184,6 +186,9 @@ package actor RelayLeg {
         guard case .connected = phase else { return nil }
         return http3.serving == nil ? .webSocket : .http3
     }
+
+    /// TCP reaches the relay there, and it says that it answers STUN there as well; nil while it does not, or it is not known.
+    package var stunAddress: SocketAddress? { framing == nil ? nil : stunServer }
 
     /// Nothing while there is a connection.
     private var advice: String? {

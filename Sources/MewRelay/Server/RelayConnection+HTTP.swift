@@ -32,6 +32,7 @@ extension RelayConnection {
             hub.drop(self, .violation(reason))
         case .accepted(var upgrade):
             proveKey(&upgrade)
+            if hub.stun.isOpen, StunField.isPossible(request) { upgrade.tellOfStun() }
             isGuest = upgrade.isGuest
             guard let binding = accountBinding else {
                 return respond(HTTPResponse(500), [], .violation("TLS exports no keying material for it"))

@@ -32,7 +32,8 @@ final class RelayHub {
     var table: RelayTable
     var lastNumber: UInt64 = 0
     private var listeners: [any StreamListener] = []
-    private var probes: [any DatagramSocket] = []
+    var datagrams: [any DatagramSocket] = []
+    private(set) lazy var stun = StunDoors(limits.stun) { [unowned self] counter in metrics[keyPath: counter] += 1 }
     private var toFlush: [RelayConnection] = []
     var emptied: CheckedContinuation<Void, Never>?
     /// Nobody is let in any more.
@@ -93,13 +94,6 @@ final class RelayHub {
         let listener = try network.listen(address, on: loop) { [self] in accept($0, sealed: sealed) }
         listeners.append(listener)
         return listener.localAddress
-    }
-
-    func answerProbes(_ address: SocketAddress, _ network: any DatagramNetwork) throws(SocketError) -> SocketAddress {
-        let socket = try network.bind(address, on: loop)
-        probes.append(socket)
-        VersionNegotiation.serve(socket, on: loop) { [self] in metrics.versionNegotiations += 1 }
-        return socket.localAddress
     }
 
     // MARK: - Leaving
@@ -291,8 +285,9 @@ final class RelayHub {
     func stopListening() {
         isStopping = true
         for listener in listeners { listener.close() }
-        for probe in probes { probe.close() }
-        (listeners, probes) = ([], [])
+        for socket in datagrams { socket.close() }
+        stun.removeAll()
+        (listeners, datagrams) = ([], [])
     }
 
     /// Tells every client that the relay goes, and when to come back.

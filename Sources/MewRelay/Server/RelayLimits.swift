@@ -1,3 +1,5 @@
+package import MewPath
+
 /// Every number that keeps strangers from using up a relay, in one place.
 package struct RelayLimits: Sendable {
     /// Connections of all kinds. A connection has a descriptor and, idle, about two kilobytes of ours and some of the kernel's.
@@ -70,6 +72,9 @@ package struct RelayLimits: Sendable {
     package var recordsPerSource = 256
     /// A record that is not published again for so long is forgotten.
     package var recordLifetime: Duration = .seconds(24 * 3600)
+
+    /// Answers to those who ask where they are.
+    package var stun = StunService.Limits()
 
     /// What a client is told to wait before it comes back to a relay that restarts, and how long to try.
     package var restartIn: Duration = .seconds(2)

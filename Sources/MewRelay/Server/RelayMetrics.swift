@@ -21,6 +21,9 @@ package struct RelayMetrics: Equatable, Sendable {
     package var versionNegotiations = 0
     package var capsulePackets = 0
     package var packetsRepeated = 0
+    package var stunAnswers = 0
+    package var stunRefusals = 0
+    package var stunOverBudget = 0
 
     // Gauges.
     package var connections = 0
@@ -63,6 +66,9 @@ package struct RelayMetrics: Equatable, Sendable {
             "version_negotiations_total", "probes for address discovery that were told to give up",
             { $0.versionNegotiations }
         ),
+        ("stun_answers_total", "STUN requests that were told where they came from", { $0.stunAnswers }),
+        ("stun_refusals_total", "STUN requests that were answered with an error", { $0.stunRefusals }),
+        ("stun_over_budget_total", "STUN requests beyond a budget, not answered", { $0.stunOverBudget }),
     ]
 
     private static let gauges: [(String, String, @Sendable (RelayMetrics) -> Int)] = [

@@ -52,7 +52,19 @@ package actor RelayServer {
         return try hub.listen(address, sealed: sealed, network)
     }
 
-    /// Answers probes for address discovery with a refusal, so that iroh endpoints are online at once (spec/iroh-wire.md §4.9).
+    /// Answers STUN on UDP, on a port that is to have the number of a TCP port.
+    @discardableResult
+    package func answerStun(
+        _ address: SocketAddress, network: any DatagramNetwork = KernelNetwork()
+    ) throws(SocketError) -> SocketAddress {
+        try hub.answerStun(address, network)
+    }
+
+    /// Gives a UDP port back that one of the two others took.
+    package func stopAnswering(_ address: SocketAddress) { hub.stopAnswering(address) }
+
+    /// Answers STUN on the other port, and there probes for address discovery with a refusal, so that iroh endpoints are online
+    /// at once (spec/iroh-wire.md §4.9).
     @discardableResult
     package func answerProbes(
         _ address: SocketAddress, network: any DatagramNetwork = KernelNetwork()
@@ -60,7 +72,8 @@ package actor RelayServer {
         try hub.answerProbes(address, network)
     }
 
-    /// Listens for HTTP/3 on these addresses (ARCHITECTURE.md, "Relay over HTTP/3"). Once.
+    /// Listens for HTTP/3 on these addresses (ARCHITECTURE.md, "Relay over HTTP/3"). Once. Where STUN is answered on one of them
+    /// already, both have one socket from now on.
     ///
     /// - Returns: where it listens, with the ports that were taken.
     @discardableResult
@@ -69,11 +82,51 @@ package actor RelayServer {
     ) async throws(BindFailure) -> [SocketAddress] {
         precondition(endpoint == nil, "one endpoint for all addresses")
         let front = HTTP3Front(hub)
-        let endpoint = try await Endpoint.bind(
-            front.configuration(addresses), network: network, loop: loop, entropy: entropy)
+        let shared = addresses.filter { address in hub.stun.doors.contains { $0.address == address } }
+        for address in shared { hub.stopAnswering(address) }
+        let endpoint: Endpoint
+        do throws(BindFailure) {
+            endpoint = try await Endpoint.bind(
+                front.configuration(addresses), network: network, loop: loop, entropy: entropy)
+        } catch {
+            for address in shared { answerStunAgain(address, network) }
+            throw error
+        }
         self.endpoint = endpoint
         await endpoint.serve(front)
+        if !shared.isEmpty { await answerStun(at: shared, by: endpoint) }
         return await endpoint.localAddresses
+    }
+
+    private func answerStunAgain(_ address: SocketAddress, _ network: any DatagramNetwork) {
+        do throws(SocketError) {
+            _ = try hub.answerStun(address, network)
+        } catch {
+            hub.diagnostics.record(
+                Diagnostic(.warning, "relay", "stun_failed", "STUN is not answered on UDP \(address): \(error)"))
+        }
+    }
+
+    private func answerStun(at addresses: [SocketAddress], by endpoint: Endpoint) async {
+        for address in addresses {
+            hub.stun.add(
+                StunDoors.Door(
+                    port: .main, address: address,
+                    // The endpoint has the same loop, and flushes at the end of the turn.
+                    send: { bytes, to, from in
+                        endpoint.assumeIsolated { $0.sendStray(bytes, to: to, from: from) }
+                    }, flush: {}))
+        }
+        await endpoint.handleStun { [weak self] packet in
+            let (bytes, from, to) = (Array(packet.bytes), packet.from, packet.to)
+            self?.assumeIsolated { $0.heard(bytes, from: from, to: to) }
+        }
+    }
+
+    private func heard(_ bytes: [UInt8], from source: SocketAddress, to local: SocketAddress?) {
+        guard let local else { return }
+        bytes.withUnsafeBytes { hub.stun.hear($0, at: .main, from: source, to: local, now: loop.now) }
+        hub.stun.flush()
     }
 
     /// What was counted, and what is there now.

@@ -70,6 +70,10 @@ struct RelayUpgrade {
         proof = nil
     }
 
+    mutating func tellOfStun() {
+        response = response.with(StunField.name, "1")
+    }
+
     /// Adds the relay's proof of its key.
     mutating func prove(_ secret: SecretKey, binding: RelayKeyProof.Binding) {
         response = response.with(

@@ -5,23 +5,7 @@ internal import MewBase
 /// A source is an IPv4 /24 or an IPv6 /56. Entries exist only while a source has a connection, so there are never more of
 /// them than connections.
 struct SourceBudget {
-    struct Source: Hashable, CustomStringConvertible {
-        private let prefix: UInt64
-        private let family: SocketAddress.Family
-
-        init(_ address: SocketAddress) {
-            family = address.family
-            prefix = address.high >> (address.family == .ipv4 ? 40 : 8)
-        }
-
-        /// `192.0.2.0/24`.
-        var description: String {
-            switch family {
-            case .ipv4: "\(SocketAddress(ipv4: UInt32(prefix << 8), port: 0).host)/24"
-            case .ipv6: "\(SocketAddress(ipv6High: prefix << 8, low: 0, port: 0).host)/56"
-            }
-        }
-    }
+    typealias Source = SourceNetwork
 
     enum Refusal: String {
         case connections, strangers, sourceConnections, sourceStrangers

@@ -1,6 +1,3 @@
-internal import MewBase
-internal import MewLoop
-
 /// Answers the probes of iroh's address discovery, which we cannot serve, so that they fail at once instead of after three
 /// seconds (spec/iroh-wire.md §4.9).
 enum VersionNegotiation {
@@ -25,24 +22,5 @@ enum VersionNegotiation {
         // RFC 9000 §17.2: "MUST NOT exceed 20 bytes" in version 1. Other versions are not ours to answer.
         guard count <= 20 else { return nil }
         return (Array(packet[(offset + 1)..<(offset + 1 + count)]), offset + 1 + count)
-    }
-
-    /// Has `socket` answer, and calls `answered` for each answer. On the loop's thread.
-    static func serve(_ socket: any DatagramSocket, on loop: any Loop, answered: @escaping () -> Void) {
-        socket.onReceive = { [unowned socket] received in
-            var isQueued = false
-            let size = max(1, received.segmentSize)
-            for start in stride(from: 0, to: received.bytes.count, by: size) {
-                let end = min(start + size, received.bytes.count)
-                guard let reply = answer(to: UnsafeRawBufferPointer(rebasing: received.bytes[start..<end])) else {
-                    continue
-                }
-                socket.reserve(reply.count).copyBytes(from: reply)
-                socket.commit(reply.count, segmentSize: reply.count, to: received.from, from: received.to, ecn: 0)
-                answered()
-                isQueued = true
-            }
-            if isQueued { socket.flush() }
-        }
     }
 }

@@ -5,7 +5,7 @@ package import MewLoop
 /// hands when TLS is wanted.
 package struct StreamDialler: Sendable {
     private let loop: EventLoop
-    private let names: HostLookup
+    let names: HostLookup
 
     /// How long one address may take before it is given up (spec/iroh-wire.md §4.1).
     package static let attemptLimit: Duration = .milliseconds(1_500)
@@ -40,24 +40,23 @@ package struct StreamDialler: Sendable {
     }
 
     private func dial(_ host: String, _ port: UInt16, _ tls: TLSTrust?) async throws(StreamFailure) -> any TCPStream {
-        let addresses = try await addresses(of: host, port: port)
-        let socket = try await race(addresses)
-        guard let tls else { return PlainStream(socket) }
-        return try await TLSStream.connect(over: socket, trust: tls, host: host, on: loop)
+        let (socket, address) = try await race(try await addresses(of: host, port: port))
+        guard let tls else { return PlainStream(socket, to: address) }
+        return try await TLSStream.connect(over: socket, to: address, trust: tls, host: host, on: loop)
     }
 
     /// The first that connects; the failure of the first address when none does.
-    private func race(_ addresses: [SocketAddress]) async throws(StreamFailure) -> StreamSocket {
+    private func race(_ addresses: [SocketAddress]) async throws(StreamFailure) -> (StreamSocket, SocketAddress) {
         let result = await withTaskGroup(of: (Int, Result<StreamSocket, StreamFailure>).self) { group in
             for (index, address) in addresses.enumerated() {
                 group.addTask { (index, await attempt(address, after: Self.headStart * index)) }
             }
             var failures: [Int: StreamFailure] = [:]
-            var winner: StreamSocket?
+            var winner: (StreamSocket, SocketAddress)?
             for await (index, outcome) in group {
                 switch outcome {
                 case .success(let socket) where winner == nil:
-                    winner = socket
+                    winner = (socket, addresses[index])
                     group.cancelAll()
                 case .success(let socket):
                     await socket.close()

@@ -1,3 +1,4 @@
+package import MewBase
 package import MewLoop
 
 /// A TCP connection, plain or inside TLS. One reader at a time; writers may be many, and what each writes stays
@@ -19,8 +20,15 @@ package protocol TCPStream: Sendable {
     /// Ends both directions at once; who waits gets `closed`. Idempotent.
     func close() async
 
+    /// Whom it was connected to; nil when that says nothing of the network.
+    var remote: SocketAddress? { get }
+
     /// Keying material of the TLS connection (RFC 8446 §7.5); nil on a plain stream.
     func exportKeyingMaterial(label: String, context: [UInt8], byteCount: Int) async -> [UInt8]?
+}
+
+extension TCPStream {
+    package var remote: SocketAddress? { nil }
 }
 
 /// Why a stream could not be had, or gives no more.
@@ -58,9 +66,10 @@ package enum StreamFailure: Error, Hashable, Sendable, CustomStringConvertible {
 /// A stream without TLS.
 package struct PlainStream: TCPStream {
     private let socket: StreamSocket
+    package let remote: SocketAddress?
 
-    package init(_ socket: StreamSocket) {
-        self.socket = socket
+    package init(_ socket: StreamSocket, to remote: SocketAddress? = nil) {
+        (self.socket, self.remote) = (socket, remote)
     }
 
     package func read(maxBytes: Int) async throws(StreamFailure) -> [UInt8]? {

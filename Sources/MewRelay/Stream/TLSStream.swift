@@ -1,3 +1,4 @@
+package import MewBase
 package import MewLoop
 
 /// A byte stream inside TLS, the side that dialled.
@@ -5,6 +6,7 @@ package actor TLSStream: TCPStream {
     package nonisolated let unownedExecutor: UnownedSerialExecutor
     private let loop: EventLoop
     private let socket: StreamSocket
+    package nonisolated let remote: SocketAddress?
     private let engine: TLSEngine
     private var plaintext: [UInt8] = []
     private var taken = 0
@@ -23,8 +25,10 @@ package actor TLSStream: TCPStream {
     /// RFC 8446 §5.1.
     private static let recordBytes = 16 << 10
 
-    private init(_ socket: StreamSocket, trust: TLSTrust, host: String, on loop: EventLoop) throws(TLSFailure) {
-        self.socket = socket
+    private init(
+        _ socket: StreamSocket, to remote: SocketAddress?, trust: TLSTrust, host: String, on loop: EventLoop
+    ) throws(TLSFailure) {
+        (self.socket, self.remote) = (socket, remote)
         self.loop = loop
         engine = try TLSEngine(client: trust, host: host)
         unownedExecutor = loop.asUnownedSerialExecutor()
@@ -33,12 +37,14 @@ package actor TLSStream: TCPStream {
     /// Shakes hands over a connected socket, which is closed when that fails. How long it may take is the caller's to limit,
     /// by cancelling.
     ///
-    /// - Parameter host: what the certificate must be for.
+    /// - Parameters:
+    ///   - remote: whom the socket is connected to.
+    ///   - host: what the certificate must be for.
     package static func connect(
-        over socket: StreamSocket, trust: TLSTrust, host: String, on loop: EventLoop
+        over socket: StreamSocket, to remote: SocketAddress? = nil, trust: TLSTrust, host: String, on loop: EventLoop
     ) async throws(StreamFailure) -> TLSStream {
         do throws(TLSFailure) {
-            let stream = try TLSStream(socket, trust: trust, host: host, on: loop)
+            let stream = try TLSStream(socket, to: remote, trust: trust, host: host, on: loop)
             try await stream.shakeHands()
             return stream
         } catch {

@@ -1,4 +1,5 @@
 import MewBase
+import MewDaemon
 import MewIdentity
 import MewLoop
 import MewNode
@@ -25,6 +26,7 @@ func makeNodeDialer(options: DialerOptions, runtime: Runtime) async throws(Comma
     configuration.knownRelays = options.knownRelays
     configuration.namedRelays = options.namedRelays
     configuration.relayToken = options.relayToken
+    configuration.ownAddresses = { PayloadAddresses.current(bound: $0) }
     do throws(NodeError) {
         let node = try await Node.start(
             configuration, network: KernelNetwork(),

@@ -10,8 +10,9 @@ struct PathQuestion {
     static let unnoticed: Duration = .milliseconds(300)
     /// The daemon tells its addresses right after the greeting; a link without any may hear of them for so long.
     static let telling: Duration = .seconds(1)
-    /// One round of trying is two seconds, and it begins when the daemon has told where it is.
-    static let limit: Duration = .seconds(3)
+    /// One round of trying is two seconds, and it begins when the daemon has told where it is. What the routers do is known three
+    /// seconds after the names of the relays were looked up, whether they answer or not.
+    static let limit: Duration = .seconds(4)
 
     /// The times, since the link was ready, at which something else is enough of an answer, or somebody is told.
     static let moments = [unnoticed, telling, limit]
@@ -22,7 +23,10 @@ struct PathQuestion {
         return switch status?.whyNotDirect?.code {
         case .checking: false
         case .noAddress: elapsed >= telling
-        case nil, .noSuchFamily, .noAnswer, .fellSilent, .largePacketsLost, .notHeard, .otherSideDecides: true
+        case nil, .noSuchFamily, .noAnswer, .fellSilent, .largePacketsLost, .notHeard, .otherSideDecides,
+            .udpBlockedHere,
+            .udpBlockedThere, .portPerDestination:
+            true
         }
     }
 }

@@ -18,6 +18,8 @@ extension Command {
     private static let backIn = Option<Int>(
         "back-in", "S", "on SIGTERM, tell devices that this daemon will be back in S seconds",
         read: Readers.integer("--back-in", in: 1...ConnectionEnd.longestAbsence))
+    private static let noPortMap = Flag(
+        "no-port-map", "do not ask the router to open the port (NAT-PMP, UPnP)")
     private static let logJSON = Flag("log-json", "log JSON objects on standard error")
     private static let logLevel = Option<String>(
         "log-level", "LEVEL", "debug, info (default), warning or error",
@@ -27,7 +29,7 @@ extension Command {
         "daemon", "serve the agents of this machine until a signal",
         options: [
             bind.repeated, homeRelay.repeated, Common.relayToken.spec, Common.relayTrust.spec, name.spec,
-            agent.repeated, backIn.spec, logJSON.spec, logLevel.spec,
+            agent.repeated, noPortMap.spec, backIn.spec, logJSON.spec, logLevel.spec,
         ],
         details: [
             "Admits only devices that were let in with 'mew pair'. Prints 'mew-node-id:ID' when it is ready. SIGTERM ends it in "
@@ -37,6 +39,8 @@ extension Command {
             "The nearest of the relays becomes home, another one stands by, and each keeps a signed record of where this node is. "
                 + "Relays can stand in config.json in the state directory instead, with a token and a file of authorities for "
                 + "them: {\"relays\": [\"URL\"], \"relay_token\": \"TEXT\", \"relay_trust\": \"FILE\"}.",
+            "A daemon with relays asks the router in front of it to open its UDP port, so that devices reach it directly; "
+                + "--no-port-map, or {\"port_map\": false} in config.json, keeps it from that.",
             "Without --agent it offers the built-in shell agent: a prompt is a shell command, which it asks permission for.",
         ]
     ) { invocation async throws(CommandFailure) in
@@ -55,6 +59,7 @@ extension Command {
         options.relayTrust = invocation[Common.relayTrust]
         options.name = invocation[name]
         options.agents = invocation.arguments.all(agent)
+        options.mapsPort = invocation[noPortMap] ? false : nil
         options.backIn = invocation[backIn].map { .seconds($0) }
         options.logsJSON = invocation[logJSON]
         let level = invocation[logLevel] ?? "info"

@@ -5,14 +5,14 @@ import MewWire
 
 extension Command {
     private static let http = Option<SocketAddress>(
-        "http", "IP:PORT", "listen here (default: all addresses, port 3340, or 443 with a certificate)",
+        "http", "IP:PORT", "listen here, on TCP and UDP (default: all addresses, port 3340, or 443 with a certificate)",
         read: Readers.socketAddress("--http"))
     private static let plain = Option<SocketAddress>(
         "plain-http", "IP:PORT", "with a certificate: listen here without TLS as well",
         read: Readers.socketAddress("--plain-http"))
     private static let udp = Option<SocketAddress>(
         "udp", "IP:PORT",
-        "tell iroh endpoints here at once that there is no address discovery (default: all addresses, port 7842)",
+        "the other UDP port: STUN, and word to iroh endpoints that there is no address discovery (default: all addresses, port 7842)",
         read: Readers.socketAddress("--udp"))
     private static let noUDP = Flag("no-udp", "answer nothing on UDP, so no HTTP/3 either")
     private static let certificate = Option<String>(
@@ -54,9 +54,9 @@ extension Command {
         details: [
             "For a machine that everybody can reach. It sees who sends to whom and how much, never what. mew nodes and iroh "
                 + "endpoints use it with a URL it prints when it is ready: with a certificate those of the hosts it is for, without "
-                + "one http://ADDRESS:3340/. Its TCP port has to be open. On UDP with the same number it answers HTTP/3, which mew "
-                + "uses where it passes: a lost packet of one peer then delays no other. What it answers on UDP 7842 only spares "
-                + "iroh endpoints a wait of three seconds. mew punches no holes through NATs yet.",
+                + "one http://ADDRESS:3340/. Its TCP port has to be open. Open UDP with the same number, and UDP 7842, as well: on the "
+                + "first it answers HTTP/3, where a lost packet of one peer delays no other, and on both it tells nodes at which "
+                + "address their routers show them (STUN). --no-udp leaves both alone; packets pass without.",
             "By the URL with its key pinned (behind the #) no other relay is taken for this one: over https:// not even one with a "
                 + "certificate for the name, over http:// not one at a wrong address. Over TCP it does not replace the "
                 + "certificate: one of an authority of your own is believed with --relay-trust only.",

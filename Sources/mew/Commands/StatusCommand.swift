@@ -46,6 +46,7 @@ extension Command {
         output.line("node ID  \(status.node.z32)")
         output.line("listens  \(status.addresses.map { $0.printable(limit: 80) }.joined(separator: ", "))")
         for line in RelayLines(status.relayLegs).lines { output.sentence(line, indent: RelayLines.indent) }
+        if let words = status.mapping.flatMap(mappingWords) { output.sentence(words) }
         output.line(
             "\(Words.count(status.sessions, "session")) (\(status.runningSessions) running, "
                 + "\(status.sessionsNeedingYou) waiting for an answer), "
@@ -62,6 +63,16 @@ extension Command {
         return .ok
     }
 
+    /// Nil for what is usual.
+    private static func mappingWords(_ mapping: ControlMapping) -> String? {
+        switch mapping {
+        case .asking: nil
+        case .open(let address, let method):
+            "the router keeps \(address.printable(limit: 80)) open for it (\(method.printable(limit: 20)))"
+        case .failed(let reason): "no port is open for it at a router: \(reason.printable(limit: 200))"
+        }
+    }
+
     private static func row(_ status: ControlStatus) -> JSONObject {
         let row: JSONObject = [
             "daemon": .string(status.name), "node_id": .string(status.node.z32), "version": .string(status.version),
@@ -72,6 +83,7 @@ extension Command {
             "sessions": .integer(Int64(status.sessions)), "running": .integer(Int64(status.runningSessions)),
             "needs_you": .integer(Int64(status.sessionsNeedingYou)),
             "paired": .integer(Int64(status.pairedDevices)), "saving": .bool(status.isSaving),
+            "port_mapping": status.mapping?.row ?? .null,
         ]
         return status.damage.fields.reduce(into: row) { $0[$1.0] = $1.1 }
     }

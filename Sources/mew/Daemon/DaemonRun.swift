@@ -22,6 +22,8 @@ struct DaemonOptions: Sendable {
     var relayToken: String?
     /// A file.
     var relayTrust: String?
+    /// Nil for what `config.json` says.
+    var mapsPort: Bool?
     var name: String?
     var agents: [String] = []
     /// Those of measurements, which live on the daemon's loops.
@@ -103,14 +105,16 @@ struct DaemonRun: Sendable {
     }
 
     private func configuration() throws(CommandFailure) -> DaemonConfiguration {
+        let file = try ConfigurationFile.read(in: try context.stateDirectory().files)
         let use = try RelayUse(
-            .init(relays: options.relays, token: options.relayToken, trust: options.relayTrust),
-            file: try ConfigurationFile.read(in: try context.stateDirectory().files))
-        return DaemonConfiguration(
+            .init(relays: options.relays, token: options.relayToken, trust: options.relayTrust), file: file)
+        var configuration = DaemonConfiguration(
             directory: context.home, bind: options.bind, relays: use.relays, relayToken: use.credential,
             relayTrust: try use.loadTrust(), name: options.name?.printableName ?? HostName.current,
             version: CommandLineProgram.version, agents: options.agents, userHome: Self.userHome,
             environment: Self.environment)
+        configuration.mapsPort = options.mapsPort ?? file.mapsPort ?? true
+        return configuration
     }
 
     /// Agents get the environment the daemon was started with.

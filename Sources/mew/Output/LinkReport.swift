@@ -144,7 +144,9 @@ struct LinkReport {
         case .largePacketsLost: "lets only small packets through"
         case .notHeard: "the peer does not hear us there"
         case .noSuchFamily: "this machine has no network of that family"
-        case .noAnswer, .noAddress, .checking, .otherSideDecides: "no answer"
+        case .noAnswer, .noAddress, .checking, .otherSideDecides, .udpBlockedHere, .udpBlockedThere,
+            .portPerDestination:
+            "no answer"
         }
     }
 

@@ -17,7 +17,7 @@ struct RelayOptions: Sendable {
     /// Empty: the default.
     var http: [SocketAddress] = []
     var plain: [SocketAddress] = []
-    /// Empty: the default; nil: none.
+    /// Of the other UDP port; empty: the default; nil: nothing on UDP at all.
     var udp: [SocketAddress]? = []
     var tls: (certificate: String, key: String)?
     var rules = AccessRules.everyone
@@ -29,7 +29,8 @@ struct RelayOptions: Sendable {
     /// The port of the reference server without TLS.
     static let plainPort: UInt16 = 3340
     static let sealedPort: UInt16 = 443
-    /// Where iroh expects address discovery, and waits for it unless it is told that there is none.
+    /// The other UDP port, where STUN clients see whether their router tells ports apart. Also where iroh expects an address
+    /// discovery of its own, and waits for it unless it is told that there is none.
     static let discoveryPort: UInt16 = 7842
 }
 
@@ -120,6 +121,9 @@ struct RelayRun: Sendable {
     private struct Listening {
         var http: [SocketAddress] = []
         var plain: [SocketAddress] = []
+        /// UDP with the numbers of `http`.
+        var stun: [SocketAddress] = []
+        /// The other UDP port.
         var udp: [SocketAddress] = []
         var http3: [SocketAddress] = []
     }
@@ -130,20 +134,60 @@ struct RelayRun: Sendable {
         let port = isSealed ? RelayOptions.sealedPort : RelayOptions.plainPort
         for address in options.http.isEmpty ? Self.all(port) : options.http {
             let isOptional = options.http.isEmpty && address.family == .ipv6
-            let bound = try await bind(server, address, isSealed, isOptional, "--http")
-            if let bound { listening.http.append(bound) }
+            let bound = try await bindBoth(server, address, isSealed, isOptional)
+            if let (tcp, udp) = bound {
+                listening.http.append(tcp)
+                if let udp { listening.stun.append(udp) }
+            }
         }
         for address in options.plain {
             let bound = try await bind(server, address, false, false, "--plain-http")
             if let bound { listening.plain.append(bound) }
         }
         listening.udp = await answerProbes(server)
-        if options.udp != nil { listening.http3 = await listenHTTP3(server, at: listening.http) }
+        listening.http3 = await listenHTTP3(server, at: listening.stun)
         return listening
     }
 
     private static func all(_ port: UInt16) -> [SocketAddress] {
         [SocketAddress.anyIPv4.with(port: port), SocketAddress.anyIPv6.with(port: port)]
+    }
+
+    /// TCP and UDP with one number. UDP first: of a number that the kernel chose, TCP may be taken, and another is tried.
+    private func bindBoth(
+        _ server: RelayServer, _ address: SocketAddress, _ isSealed: Bool, _ isOptional: Bool
+    ) async throws(CommandFailure) -> (tcp: SocketAddress, udp: SocketAddress?)? {
+        var attempts = address.port == 0 ? Self.portAttempts : 1
+        while true {
+            attempts -= 1
+            let udp = try await bindStun(server, address, isOptional)
+            do throws(CommandFailure) {
+                guard let tcp = try await bind(server, udp ?? address, isSealed, isOptional, "--http") else {
+                    return nil
+                }
+                return (tcp, udp)
+            } catch {
+                guard attempts > 0, error.code == .portTaken, let udp else { throw error }
+                await server.stopAnswering(udp)
+            }
+        }
+    }
+
+    /// Numbers that are free for UDP and not for TCP are rare: two in a row hardly exist.
+    private static let portAttempts = 8
+
+    private func bindStun(
+        _ server: RelayServer, _ address: SocketAddress, _ isOptional: Bool
+    ) async throws(CommandFailure) -> SocketAddress? {
+        guard options.udp != nil else { return nil }
+        do throws(SocketError) {
+            return try await server.answerStun(address)
+        } catch {
+            if isOptional, error == .familyNotSupported || error == .addressNotAvailable(address) { return nil }
+            let failure = CommandFailure(socket: error, "UDP \(address)", address, "--http")
+            let hint = [failure.hint, "Or say --no-udp."].compactMap(\.self).joined(separator: " ")
+            throw CommandFailure(failure.code, failure.message, hint: hint)
+        }
     }
 
     /// - Parameter isOptional: a machine without IPv6 is none that lacks something.
@@ -158,8 +202,9 @@ struct RelayRun: Sendable {
         }
     }
 
-    /// On the ports of TCP. A relay without it works over WebSocket.
+    /// On the ports where STUN is answered, by the same sockets. A relay without it works over WebSocket.
     private func listenHTTP3(_ server: RelayServer, at addresses: [SocketAddress]) async -> [SocketAddress] {
+        guard !addresses.isEmpty else { return [] }
         do throws(BindFailure) {
             return try await server.listenHTTP3(addresses)
         } catch {
@@ -169,13 +214,13 @@ struct RelayRun: Sendable {
                     CommandFailure(socket: error, "UDP \(addresses[0])", addresses[0], "--http").message
                 case .identity(let reason): reason
                 }
-            context.output.warning(
-                "\(reason). The relay works without it, over TCP alone; --no-udp says that this is meant.")
+            context.output.warning("\(reason). The relay works without it, over TCP alone.")
             return []
         }
     }
 
-    /// A relay without it works; iroh endpoints that expect it take three seconds longer to start.
+    /// A relay without it works; its clients learn less of their routers, and iroh endpoints that expect it take three seconds longer
+    /// to start.
     private func answerProbes(_ server: RelayServer) async -> [SocketAddress] {
         guard let wanted = options.udp else { return [] }
         var bound: [SocketAddress] = []
@@ -186,8 +231,8 @@ struct RelayRun: Sendable {
                 guard !(wanted.isEmpty && error == .familyNotSupported) else { continue }
                 let failure = CommandFailure(socket: error, "UDP \(address)", address, "--udp")
                 context.output.warning(
-                    "\(failure.message). The relay works without it; iroh endpoints ask there where they are, and start 3 s "
-                        + "later when nobody answers. \(failure.hint ?? "") Or say --no-udp.")
+                    "\(failure.message). The relay works without it; its clients learn less of their routers, and iroh "
+                        + "endpoints, which ask there where they are, start 3 s later. \(failure.hint ?? "")")
             }
         }
         return bound
@@ -248,14 +293,15 @@ struct RelayRun: Sendable {
         }
         for url in pinned { output.note("With its key pinned: \(url)") }
         for address in listening.http3 { output.note("HTTP/3 on UDP \(address).") }
-        for address in listening.udp {
-            output.note("Tells iroh endpoints on UDP \(address) that there is no address discovery here.")
-        }
+        let stun = (listening.stun + listening.udp).map(\.description)
+        if !stun.isEmpty { output.note("Tells nodes where they are (STUN) on UDP \(stun.joined(separator: ", ")).") }
         output.json([
             "event": "ready", "node_id": .string(node.z32), "http": Self.text(listening.http.first),
-            "udp": Self.text(listening.udp.first), "http3": Self.text(listening.http3.first),
+            "stun": Self.text(listening.stun.first), "udp": Self.text(listening.udp.first),
+            "http3": Self.text(listening.http3.first),
             "tls": .bool(options.tls != nil),
             "listens": .array((listening.http + listening.plain).map { .string($0.description) }),
+            "listens_udp": .array((listening.stun + listening.udp).map { .string($0.description) }),
             "urls": .array(places.map(JSON.string)), "pinned_urls": .array(pinned.map(JSON.string)),
         ])
         for url in places { output.line("mew-relay:\(url)") }

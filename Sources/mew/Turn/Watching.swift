@@ -35,6 +35,8 @@ struct Watching {
 
     mutating func run() async throws(CommandFailure) -> ExitCode {
         await tellVersions()
+        // What became of the connection before anybody listened was no event for us.
+        try await linkChanged(await daemon.supervisor.view.phase)
         try await tellWhoNeedsYou()
         while let input = await screen.inputs.next() {
             switch input {

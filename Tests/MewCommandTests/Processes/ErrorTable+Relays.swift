@@ -33,7 +33,7 @@ extension ErrorTable {
                 "cannot use {home}/config.json: there is no key \"relay\". Did you mean \"relays\"?"),
             .init(
                 "config.json, a key that is like no other", .badInput,
-                "cannot use {home}/config.json: there is no key \"colour\". Its keys are relays, relay_token, relay_trust."
+                "cannot use {home}/config.json: there is no key \"colour\". Its keys are relays, relay_token, relay_trust, port_map."
             ),
             .init(
                 "config.json, a token that is no text", .badInput,

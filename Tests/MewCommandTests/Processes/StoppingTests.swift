@@ -16,15 +16,23 @@ struct StoppingTests {
     private func words(_ options: [String], _ signal: Int32) async throws -> String? {
         let (daemon, laptop) = (try await RealDaemon(RealMachine(), options), RealMachine())
         try await daemon.introduce(laptop)
-        // Until the link of `mew add` has gone, which would be taken for that of the watch.
-        while try await !daemon.machine.run("status").out.contains("nobody is connected") {}
         let watch = try laptop.start(["watch", "desk"])
         // Nobody else holds it, and it is killed when nobody does.
         defer { watch.signal(SIGKILL) }
-        while try await daemon.machine.run("status").out.contains("nobody is connected") {}
+        try await Self.hear([watch], on: laptop)
         daemon.process.signal(signal)
         #expect(await daemon.process.exit == 0, "\(daemon.process.err.text)")
         return await watch.err.line(containing: Self.loss)
+    }
+
+    /// Until each of them shows what happens on the daemon: a connection that the daemon counts may be news to who made it.
+    private static func hear(_ watches: [RealProcess], on laptop: RealMachine) async throws {
+        let session = try #require(try await laptop.run("new", "desk").outLines.first)
+        var number = 0
+        while watches.contains(where: { $0.out.text.isEmpty }) {
+            number += 1
+            try #require(try await laptop.run("session", "rename", "desk", session, "title \(number)").exit == 0)
+        }
     }
 
     @Test("SIGTERM promises nothing: who sent it does not say what comes next")
@@ -64,10 +72,7 @@ struct StoppingTests {
         try await first.introduce(laptop)
         let watch = try laptop.start(["watch", "desk"])
         let program = try laptop.start(["watch", "desk", "--json"])
-        func links() async throws -> Int {
-            try await first.machine.run("status").outLines.count { $0.contains(": direct to ") }
-        }
-        while try await links() < 2 {}
+        try await Self.hear([watch, program], on: laptop)
         await first.stop()
         let port = try #require(first.address.split(separator: ":").last)
         let second = try await RealDaemon(first.machine, port: String(port))

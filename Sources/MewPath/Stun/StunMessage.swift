@@ -1,7 +1,7 @@
 package import MewBase
-internal import MewIdentity
 
-/// A STUN message (RFC 8489 §5) that ends in MESSAGE-INTEGRITY-SHA256 and FINGERPRINT, the only kind we send or read.
+/// A STUN message (RFC 8489 §5): those of connections, which end in MESSAGE-INTEGRITY-SHA256 and FINGERPRINT
+/// (`AuthenticStun.swift`), and those by which a relay tells anybody where it sees them (`StunRequest`, `StunReply`).
 ///
 ///     type (2) | length (2) | 21 12 a4 42 | transaction (12) | attributes: type (2) | length (2) | value | 0…3 zeros
 ///
@@ -23,7 +23,7 @@ struct StunMessage: Hashable {
     let method: UInt16
     let messageClass: Class
     let transaction: TransactionID
-    /// Those that the integrity covers, in their order.
+    /// Without those that prove the others, in their order.
     var attributes: [Attribute] = []
 
     static let cookie: UInt32 = 0x2112_a442
@@ -47,50 +47,32 @@ struct StunMessage: Hashable {
 
     // MARK: - Writing
 
-    func encoded(key: [UInt8]) -> [UInt8] {
+    /// The header and the attributes.
+    var encoded: [UInt8] {
         var bytes = Self.type(method: method, messageClass).bigEndianBytes + [0, 0] + Self.cookie.bigEndianBytes
         bytes += transaction.bytes
         for attribute in attributes { Self.append(attribute.type, attribute.value, to: &bytes) }
-        // "the Length field in the STUN header [points] to the end of the MESSAGE-INTEGRITY-SHA256 attribute" (§14.6).
-        Self.setLength(bytes.count - Self.headerBytes + 4 + StunAttribute.integrityBytes, in: &bytes)
-        Self.append(StunAttribute.messageIntegritySHA256, HMACSHA256.tag(of: bytes, key: key), to: &bytes)
-        Self.setLength(bytes.count - Self.headerBytes + 8, in: &bytes)
-        Self.append(
-            StunAttribute.fingerprint, (CRC32.checksum(bytes) ^ StunAttribute.fingerprintMask).bigEndianBytes,
-            to: &bytes)
+        Self.setLength(bytes.count - Self.headerBytes, in: &bytes)
         return bytes
     }
 
-    /// Bytes of the whole message with `attributes` as they are.
-    var encodedBytes: Int {
-        attributes.reduce(Self.headerBytes + 4 + StunAttribute.integrityBytes + 8) { sum, attribute in
-            sum + 4 + (attribute.value.count + 3) & ~3
-        }
+    /// Every other reader would take a message without it as well; it tells STUN from what only looks like it.
+    static func appendFingerprint(to bytes: inout [UInt8]) {
+        setLength(bytes.count - headerBytes + StunAttribute.fingerprintBytes, in: &bytes)
+        append(
+            StunAttribute.fingerprint, (CRC32.checksum(bytes) ^ StunAttribute.fingerprintMask).bigEndianBytes,
+            to: &bytes)
     }
 
-    private static func append(_ type: UInt16, _ value: [UInt8], to bytes: inout [UInt8]) {
+    static func append(_ type: UInt16, _ value: [UInt8], to bytes: inout [UInt8]) {
         bytes += type.bigEndianBytes + UInt16(value.count).bigEndianBytes + value
         bytes += [UInt8](repeating: 0, count: (4 - value.count % 4) % 4)
     }
 
-    private static func setLength(_ length: Int, in bytes: inout [UInt8]) {
+    static func setLength(_ length: Int, in bytes: inout [UInt8]) {
         bytes[2] = UInt8(length >> 8)
         bytes[3] = UInt8(length & 0xff)
     }
-}
-
-/// Attribute types of RFC 8489 §18.3.
-enum StunAttribute {
-    static let messageIntegritySHA256: UInt16 = 0x001c
-    static let xorMappedAddress: UInt16 = 0x0020
-    static let fingerprint: UInt16 = 0x8028
-
-    static let integrityBytes = 32
-    /// RFC 8489 §14.7.
-    static let fingerprintMask: UInt32 = 0x5354_554e
-
-    /// "Attributes with type values between 0x0000 and 0x7FFF are comprehension-required" (§14).
-    static func isRequired(_ type: UInt16) -> Bool { type < 0x8000 }
 }
 
 /// Pairs an answer with its request: 96 random bits (RFC 8489 §5).

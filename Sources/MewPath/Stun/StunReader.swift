@@ -1,24 +1,6 @@
-internal import MewIdentity
-
 extension StunMessage {
-    /// Reads a message whose integrity `key` proves. Nil for anything else: nobody is told why.
-    ///
-    /// What stands after MESSAGE-INTEGRITY-SHA256 is ignored (RFC 8489 §14.6), except FINGERPRINT, which must be last and
-    /// right. Padding may have any value.
-    static func read(_ bytes: [UInt8], key: [UInt8]) -> StunMessage? {
-        guard let header = header(of: bytes), hasFingerprint(bytes) else { return nil }
-        var message = header
-        var reader = AttributeReader(bytes: bytes)
-        while let found = reader.next() {
-            guard found.attribute.type != StunAttribute.messageIntegritySHA256 else {
-                return isAuthentic(bytes, found, key: key) ? message : nil
-            }
-            message.attributes.append(found.attribute)
-        }
-        return nil
-    }
-
-    private static func header(of bytes: [UInt8]) -> StunMessage? {
+    /// The header of a message of exactly that length, without its attributes; nil for what is no STUN of RFC 8489.
+    static func header(of bytes: [UInt8]) -> StunMessage? {
         guard bytes.count >= headerBytes, bytes.count <= maxBytes, bytes[0] & 0xc0 == 0 else { return nil }
         let type = word(bytes, at: 0)
         guard let messageClass = Class(rawValue: type & 0x110), word(bytes, at: 4) == UInt16(cookie >> 16),
@@ -29,21 +11,17 @@ extension StunMessage {
             method: method(of: type), messageClass: messageClass, transaction: TransactionID(bytes[8..<20]))
     }
 
-    private static func isAuthentic(_ bytes: [UInt8], _ found: AttributeReader.Found, key: [UInt8]) -> Bool {
-        guard found.attribute.value.count == StunAttribute.integrityBytes else { return false }
-        var covered = Array(bytes[..<found.start])
-        let length = found.start - headerBytes + 4 + StunAttribute.integrityBytes
-        covered[2] = UInt8(length >> 8)
-        covered[3] = UInt8(length & 0xff)
-        return ConstantTime.areEqual(HMACSHA256.tag(of: covered, key: key), found.attribute.value)
+    enum Fingerprint {
+        case none, wrong, right
     }
 
-    private static func hasFingerprint(_ bytes: [UInt8]) -> Bool {
-        let start = bytes.count - 8
+    /// FINGERPRINT is always the last attribute (RFC 8489 §14.7): what stands where it would has to be one, or there is none.
+    static func fingerprint(of bytes: [UInt8]) -> Fingerprint {
+        let start = bytes.count - StunAttribute.fingerprintBytes
         guard start >= headerBytes, word(bytes, at: start) == StunAttribute.fingerprint, word(bytes, at: start + 2) == 4
-        else { return false }
+        else { return .none }
         let value = UInt32(word(bytes, at: start + 4)) << 16 | UInt32(word(bytes, at: start + 6))
-        return CRC32.checksum(bytes[..<start]) ^ StunAttribute.fingerprintMask == value
+        return CRC32.checksum(bytes[..<start]) ^ StunAttribute.fingerprintMask == value ? .right : .wrong
     }
 
     static func word(_ bytes: [UInt8], at index: Int) -> UInt16 {
@@ -52,7 +30,7 @@ extension StunMessage {
 }
 
 /// Walks over the attributes of a message whose length is right.
-private struct AttributeReader {
+struct AttributeReader {
     struct Found {
         let attribute: StunMessage.Attribute
         /// Of its type field.
@@ -60,11 +38,14 @@ private struct AttributeReader {
     }
 
     let bytes: [UInt8]
-    var position = StunMessage.headerBytes
+    private var position = StunMessage.headerBytes
 
     init(bytes: [UInt8]) {
         self.bytes = bytes
     }
+
+    /// Everything was read, and nothing was cut off.
+    var isAtEnd: Bool { position == bytes.count }
 
     /// Nil at the end, and where an attribute is cut off.
     mutating func next() -> Found? {
