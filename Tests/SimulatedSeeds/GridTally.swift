@@ -44,6 +44,13 @@ struct GridTally: SeedTally {
         digest &+= part.digest
     }
 
+    /// One link in a hundred may lose two packets in a row on its way to the relay. Nil when no more are late.
+    var lateness: String? {
+        let late = firstBytes.count { $0.map { $0 > GridLaw.firstByte } ?? false }
+        guard late * 100 > firstBytes.count else { return nil }
+        return "\(late) of \(firstBytes.count) links had their first byte only after \(GridLaw.firstByte)"
+    }
+
     var figure: String {
         "\(seeds) links (\(processorTime.components.seconds) processor seconds): first byte \(Spread(firstBytes)); "
             + "direct \(Spread(directs)); data after the routers forgot \(Spread(recoveries))"

@@ -108,6 +108,7 @@ struct SimulatedSeeds {
             print("\(failure); again: \(CommandLine.arguments[0]) --cell '\(GridTally.cell(of: seed))' \(seed)")
         }
         if !tally.failures.isEmpty { fail("\(tally.failures.count) seeds broke a law of the grid", status: 1) }
+        if let late = tally.lateness { fail(late, status: 1) }
     }
 
     private static func cell(_ name: String, _ seed: UInt64) {
