@@ -77,9 +77,9 @@ struct PocketApp: Sendable {
         guard let open = await daemon.view.attached[session], open.phase == .live,
             let request = open.shown.requests.first(where: { $0.answering == .open && $0.content.isPermission })
         else { return }
-        // Exactly this text was on the screen: the answer carries its digest.
+        // Exactly this text was on the screen: the answer carries its digest. Who goes away has not said no.
         let decision: PermissionDecision = await allows(request.content.shownText) ? .allowOnce : .deny
-        _ = try? await daemon.answer(request, .permission(decision), in: session)
+        if !Task.isCancelled { _ = try? await daemon.answer(request, .permission(decision), in: session) }
     }
 
     /// Returns when it is on its way; the receipts come as events. The draft stays until the daemon has it.

@@ -36,6 +36,20 @@ struct AlertTests {
         #expect(isTold(&memory, 4, sentAt: 2_000, arrivesAt: 60_000, ahead: ahead), "the clocks may have been set")
     }
 
+    @Test(
+        "however many messages came later, each slower than the one before, the fastest is what an alert is measured by"
+    )
+    func manyArrivals() {
+        var memory = AlertMemory()
+        memory.begin()
+        for number in 1...200 as ClosedRange<Int64> {
+            memory.heard(
+                sentAt: WallTime(milliseconds: number * 10), now: WallTime(milliseconds: number * 10 + number * 40))
+        }
+        #expect(!isTold(&memory, 1, sentAt: 10_000, arrivesAt: 20_041, ahead: 0), "10,001 ms longer than 40 ms")
+        #expect(isTold(&memory, 2, sentAt: 10_000, arrivesAt: 20_040, ahead: 0))
+    }
+
     private static let span = AlertMemory.spanMilliseconds
 
     @Test(

@@ -86,6 +86,33 @@ struct ExampleTests {
         }
     }
 
+    @Test("who goes away while thinking about a question has not answered it")
+    func goesAway() async throws {
+        let (stage, asked, answers) = (Stage(), Feed<String>(capacity: 10), Feed<Bool>(capacity: 1))
+        let app = try await PocketApp(
+            stage.record, session: id, dialer: stage.device, wallClock: { WallTime(milliseconds: 1) }, draw: { _ in },
+            allows: {
+                asked.post($0)
+                return await answers.next() ?? false
+            })
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await app.run() }
+            let link = try await stage.accept()
+            try await link.welcome()
+            let channel = try await link.askedChannel()
+            try await channel.attach(id, epoch: epoch)
+            let content = Request.Content.permission(toolName: "bash", input: ["command": "ls"])
+            let request = Request(id: RequestID(ULID(high: 4, low: 1)), content: content, shown: content.shownText)
+            try await channel.send(.request(request), session: id, seq: 1)
+            _ = try #require(await asked.next())
+            group.cancelAll()
+            while let said = try? await channel.receive() {
+                if case .answer = said.message { Issue.record("answered: \(said.message)") }
+            }
+            try await group.waitForAll()
+        }
+    }
+
     @Test("a refusal is drawn beside what was shown, and nothing dials until the person says so")
     func parked() async throws {
         let (stage, drawn) = (Stage(), Feed<String>(capacity: 100))

@@ -287,9 +287,28 @@ struct CommandTests {
         let words =
             state == .absent
             ? "Dropped (never arrived, and cannot any more; nothing was done)."
-            : "Forgotten on this device only: desk has the prompt, and runs it all the same. While it runs, "
-                + "'mew cancel desk \(session.text)' ends it."
+            : "Forgotten on this device only: desk has the prompt, and runs it all the same. Once it runs, and not "
+                + "while it waits for another turn, 'mew cancel desk \(session.text)' ends it."
         #expect(result.out.lines == [words])
+    }
+
+    @Test(
+        "a number below one is no session, not even one of those that are too many to have numbers",
+        arguments: ["-1", "0"])
+    func noNumber(text: String) async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let many = (1...1_100 as ClosedRange<UInt64>).map { number in
+            SessionInfo(
+                sessionID: SessionID(ULID(high: 9, low: number)), state: .idle,
+                createdAt: WallTime(milliseconds: Int64(number)))
+        }
+        let result = try await stage.run("session", "rename", "desk", text, "mine") { link in
+            try await link.welcome()
+            try await link.list(many)
+            _ = await link.link.closed()
+        }
+        #expect(result.err.text.contains("desk has no session '\(text)'"), "\(result.err.text)")
     }
 
     @Test("ls says when a daemon runs another version", arguments: [true, false])

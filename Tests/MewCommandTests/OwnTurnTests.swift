@@ -72,6 +72,31 @@ struct OwnTurnTests {
             "\(result.err.text)")
     }
 
+    @Test("an answer that came too late is told once, by its verdict")
+    func lateAnswer() async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        let words = ["prompt", "desk", "hi", "--session", "1", "--permit", "once"]
+        let result = try await stage.run(words) { link in
+            let (channel, prompt) = try await Self.busy(link)
+            try await channel.receipt(prompt, .started, turn: ours)
+            let content = Request.Content.permission(toolName: "shell", input: ["command": "ls"])
+            let request = RequestID(ULID(high: 5, low: 5))
+            try await channel.send(
+                .request(Request(id: request, content: content, shown: content.shownText)), session: session, seq: 1)
+            let answer = try #require(try await channel.receive().operation)
+            try await channel.send(
+                .answerVerdict(.init(operation: answer, requestID: request, outcome: .tooLate, how: .answered)),
+                session: session)
+            try await channel.receipt(answer, .refused, code: .tooLate, message: "too late: answered: once")
+            try await channel.receipt(prompt, .done, turn: ours, result: .completed)
+            _ = await link.link.closed()
+        }
+        #expect(result.exit == .ok, "\(result.err.text)")
+        let told = result.out.text + result.err.text
+        #expect(told.ranges(of: "too late").count == 1, "\(told)")
+    }
+
     @Test("a refused answer is told with its reason, and --permit does not give it again")
     func refusedAnswer() async throws {
         let stage = CommandStage()

@@ -93,7 +93,8 @@ struct AlertMemory: Sendable {
         let arrival = Arrival(at: now, difference: difference.partialValue)
         arrivals.removeAll { $0.difference >= arrival.difference || $0.isOutdated(at: now) }
         arrivals.append(arrival)
-        if arrivals.count > Self.arrivalCapacity { arrivals.removeFirst() }
+        // The fastest is what the others are measured by.
+        if arrivals.count > Self.arrivalCapacity { arrivals.removeLast() }
     }
 
     mutating func isNew(_ alert: DaemonMessage.SessionAlert, now: WallTime) -> Bool {

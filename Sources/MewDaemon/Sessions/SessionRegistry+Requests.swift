@@ -7,8 +7,9 @@ import MewWire
 extension SessionRegistry {
     /// As many characters as a handle has of an ID; below that anything would fit.
     private static let shortestEnding = 4
-    /// Sessions nobody uses that are loaded to look: a person who answers late is some minutes late.
-    private static let maxLoaded = 8
+    /// The sessions used last, of which those that nobody uses now are loaded to look: a person who answers late is some minutes
+    /// late. However often somebody asks, it is never more than these.
+    private static let maxLookedThrough = 8
 
     func answer(_ query: ClientMessage.RequestQuery, _ ref: String?, _ client: SessionClient) async {
         guard query.ending.count >= Self.shortestEnding, let settled = await settled(endingIn: query.ending) else {
@@ -21,7 +22,7 @@ extension SessionRegistry {
     /// First in those that somebody uses, which costs nothing.
     private func settled(endingIn text: String) async -> SettledRequest? {
         if let settled = loadedSettled(endingIn: text) { return settled }
-        for id in lastUsed.prefix(Self.maxLoaded) where slots[id] == nil { _ = await runner(for: id) }
+        for id in lastUsed where slots[id] == nil { _ = await runner(for: id) }
         return loadedSettled(endingIn: text)
     }
 
@@ -33,10 +34,9 @@ extension SessionRegistry {
         }.max { $0.id.description < $1.id.description }
     }
 
-    /// Not loaded, by their last message.
     private var lastUsed: [SessionID] {
-        listings.values.filter { slots[$0.sessionID] == nil }
-            .sorted { ($0.lastMessageAt ?? $0.createdAt) > ($1.lastMessageAt ?? $1.createdAt) }.map(\.sessionID)
+        listings.values.sorted { ($0.lastMessageAt ?? $0.createdAt) > ($1.lastMessageAt ?? $1.createdAt) }
+            .prefix(Self.maxLookedThrough).map(\.sessionID)
     }
 }
 

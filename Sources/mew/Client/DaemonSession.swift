@@ -60,7 +60,9 @@ struct DaemonSession: Sendable {
         // Only who says a number needs them.
         let numbers = Int(text) == nil ? SessionNumbers() : await numbers(of: list)
         let selection = Selection(elements: list, noun: "session") { number in
-            list.first { numbers[$0.sessionID] == UInt64(exactly: number) }
+            // A number below one is none, as is that of a session without one.
+            guard let number = UInt64(exactly: number) else { return nil }
+            return list.first { numbers[$0.sessionID] == number }
         } id: {
             $0.sessionID.text
         }

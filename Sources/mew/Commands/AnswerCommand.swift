@@ -216,7 +216,7 @@ private struct AnswerRun {
     /// As long as for any receipt.
     private static let patience: Duration = .seconds(15)
 
-    /// What is refused gets no verdict. Stock daemons give none; there `request_resolved` is all there is.
+    /// What is refused before the desk has seen it gets none. Stock daemons give none; there `request_resolved` is all there is.
     private static func verdict(
         on operation: OperationID, _ request: RequestID, _ isNative: Bool, _ events: Feed<ClientEvent>
     ) async -> Result<DaemonMessage.AnswerVerdict, ClientError>? {

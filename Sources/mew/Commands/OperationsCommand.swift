@@ -154,8 +154,9 @@ extension Command {
         guard operation.kind == .prompt, let session = operation.session else {
             return "Forgotten on this device only: \(daemon) has it, and does it all the same."
         }
-        return "Forgotten on this device only: \(daemon) has the prompt, and runs it all the same. While it runs, "
-            + "'mew cancel \(shellQuoted(daemon)) \(session.text)' ends it."
+        return
+            "Forgotten on this device only: \(daemon) has the prompt, and runs it all the same. Once it runs, and not "
+            + "while it waits for another turn, 'mew cancel \(shellQuoted(daemon)) \(session.text)' ends it."
     }
 
     private static func ask(

@@ -13,9 +13,11 @@ extension PromptTurn {
         guard signal == .interrupt else { return leaving() }
         guard isDetaching else {
             isDetaching = true
-            note("detaching; the turn goes on. Ctrl-C again now cancels it")
+            let waits = isWaiting
+            note("detaching; the \(waits ? "prompt waits on" : "turn goes on"). Ctrl-C again now cancels it")
             output.note(verbatim: "(return: \(wayBack))")
-            output.note(verbatim: "(cancel: mew cancel \(shellQuoted(daemon.name)) \(session.text))")
+            // What 'mew cancel' ends is the turn that runs, which is somebody else's.
+            if !waits { output.note(verbatim: "(cancel: mew cancel \(shellQuoted(daemon.name)) \(session.text))") }
             await screen.schedule(.detach, after: Self.detachWindow)
             return nil
         }
@@ -24,10 +26,16 @@ extension PromptTurn {
         return nil
     }
 
+    /// Another turn is running before it.
+    private var isWaiting: Bool {
+        if case .stored? = operation?.state { true } else { false }
+    }
+
     /// Its own turn only: another one may be running while this one waits.
     private mutating func cancel() async throws(CommandFailure) {
         let turn = operation?.state.turn
         // A stock daemon names no turns; after our echo the running one is ours.
+        if case .settled? = operation?.state { return note("nothing is cancelled: the turn is over") }
         guard turn != nil || stock.hasBegun else {
             return note("nothing is cancelled: \(daemon.name) has not said yet which turn this prompt is")
         }

@@ -213,10 +213,12 @@ struct PromptTurn {
         await perform(desk.update(requests, mayDecide: isOurs && isLive, now: clock.now))
     }
 
-    /// What the daemon takes has its verdict; what it refuses is asked again, and first why.
+    /// What the desk decides has its verdict, which is on the screen; what is refused before, says why here. Both are asked again.
     private mutating func follow(answer: MewClient.Operation) {
         guard answer.isOver, let request = answers.removeValue(forKey: answer.id) else { return }
         switch answer.state {
+        case .refused(.tooLate, _), .refused(.notWhatWasShown, _), .refused(.unknownRequest, _):
+            desk.refused(request)
         case .refused(_, let message):
             desk.refused(request)
             note("the answer was not taken: \(message)")

@@ -86,8 +86,8 @@ struct Watching {
         do throws(CommandFailure) {
             sessions = try await daemon.sessions()
         } catch {
-            guard error.code == .unreachable else { throw error }
-            // A loss ends no watch. It is told as such, and the list when the connection is back.
+            guard error.code == .unreachable || error.code == .timedOut else { throw error }
+            // A loss ends no watch, nor does a silence that is not yet known as one. It is told as such, and the list when the connection is back.
             owesList = true
             return
         }
