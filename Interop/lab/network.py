@@ -85,8 +85,8 @@ async def connect(one, one_interface, other, other_interface):
 
 
 class Router:
-    """A machine that forwards, hides what is behind it, and lets in only answers: port-preserving, dependent on address and
-    port for both mapping and filtering (RFC 4787)."""
+    """A machine that forwards, hides what is behind it, and lets in only answers: of UDP another port for each destination, so
+    dependent on address and port for both mapping and filtering (RFC 4787). Two homes behind such routers meet by a relay alone."""
 
     def __init__(self, machine, wan_address):
         self.machine = machine
@@ -110,7 +110,10 @@ class Router:
 ROUTER_RULES = """
 table ip nat {
     chain in { type nat hook prerouting priority -100; }
-    chain out { type nat hook postrouting priority 100; oifname "wan" masquerade; }
+    chain out { type nat hook postrouting priority 100;
+        oifname "wan" meta l4proto udp masquerade fully-random
+        oifname "wan" masquerade
+    }
 }
 table ip filter {
     chain forward {

@@ -18,7 +18,10 @@ async def coturn_stun(lab):
     machine = await lab.machine("client", "coturn")
     _, router = await world.behind_router(machine, 2)
     for port, other in ((RELAY_PORT, DISCOVERY_PORT), (DISCOVERY_PORT, RELAY_PORT)):
-        said = "\n".join(await machine.run("turnutils_stunclient", "-p", str(port), relay.address, seconds=20))
+        # Then it waits for an answer from the other port, which no router in front of it lets in.
+        client, lines = await machine.start("turnutils_stunclient", "-p", str(port), relay.address), []
+        await client.line("the address", lambda text: lines.append(text) or "reflexive addr" in text)
+        said = "\n".join(lines)
         expect(f"reflexive addr: {router}:" in said, f"port {port} told another address: {said}")
         expect(names(said, "Response origin", f"{relay.address}:{port}"), f"no origin {port}: {said}")
         expect(names(said, "Other addr", f"{relay.address}:{other}"), f"the other port is not {other}: {said}")
