@@ -95,6 +95,9 @@ final class ConnectionDriver {
         waiters = Waiters(on: endpoint.loop)
     }
 
+    /// Something of ours speaks by it, such as a leg to a relay; it ends when that does.
+    var isCarrier: Bool { role == .client && handler != nil }
+
     /// Served after the established ones.
     var isUnauthorized: Bool { role == .server && (standing.handshake != nil || standing.isStranger) }
 

@@ -110,13 +110,19 @@ package actor Endpoint {
     /// Takes nothing new, tells every peer `code` and `reason`, and closes the sockets. What was not delivered yet is lost.
     /// A second call returns at once.
     ///
-    /// - Parameter linger: how long to stay and repeat the close to peers that missed it and still send; no longer than
-    ///   needed when there was no connection.
-    package func close(code: UInt64, reason: String, linger: Duration = .milliseconds(300)) async {
+    /// - Parameters:
+    ///   - linger: how long to stay and repeat the close to peers that missed it and still send; no longer than needed when there
+    ///     was no connection.
+    ///   - carriers: ends what carries packets of this endpoint by connections of it, which are kept until then.
+    package func close(
+        code: UInt64, reason: String, linger: Duration = .milliseconds(300),
+        carriers: sending () async -> Void = {}
+    ) async {
         guard !driver.isClosing else { return }
         let hadConnections = driver.table.count > 0
         driver.beginClosing(code: code, reason: reason)
         if hadConnections { await pause(linger) }
+        await carriers()
         driver.closeSockets()
     }
 

@@ -118,7 +118,7 @@ final class EndpointDriver {
 
     func beginClosing(code: UInt64, reason: String) {
         isClosing = true
-        for connection in table.all { connection.close(code: code, reason: reason) }
+        for connection in table.all where !connection.isCarrier { connection.close(code: code, reason: reason) }
         incoming.removeAll()
         waiters.resumeAll()
         // Now, not at the end of the turn: with no time to linger the sockets are closed before that.
@@ -128,6 +128,8 @@ final class EndpointDriver {
     func closeSockets() {
         if let timer { loop.cancel(timer.id) }
         timer = nil
+        // What their owners have closed by now has its last packet in this turn.
+        endTurn()
         outlets.flush()
         outlets.close()
         (onStun, onOffer, directAcceptor) = (nil, nil, nil)

@@ -20,6 +20,7 @@ struct RelayHTTP3Tests {
         let client: SimNode
         let relay: SimNode
         let server: RelayServer
+        let endpoint: Endpoint
         let leg: RelayLeg
 
         static let address = SocketAddress(ipv4: 0x0a02_0001, port: 3_340)
@@ -38,7 +39,7 @@ struct RelayHTTP3Tests {
                 try await server.listen(Self.address, network: machines.relay.streams)
                 try await server.listenHTTP3([Self.address], network: machines.relay.network)
             }
-            leg = try world.run(on: client) {
+            (endpoint, leg) = try world.run(on: client) {
                 let secret = SecretKey.generate(entropy: machines.client.entropy)
                 let endpoint = try await Endpoint.bind(
                     EndpointConfiguration(secret: secret, addresses: [.anyIPv4]), network: machines.client.network,
@@ -48,7 +49,7 @@ struct RelayHTTP3Tests {
                     connector: SimRelayConnector(machines.client, triesHTTP3: true), endpoint: endpoint,
                     loop: machines.client.loop, entropy: machines.client.entropy)
                 await leg.start()
-                return leg
+                return (endpoint, leg)
             }
         }
 
@@ -84,6 +85,12 @@ struct RelayHTTP3Tests {
             try world.run(for: .seconds(1))
             let metrics = try world.run(on: relay) { [server] in await server.metrics }
             return [metrics.packetsUnknownReceiver, metrics.capsulePackets]
+        }
+
+        /// A packet to nobody, and 100 ms.
+        func sendOne() throws {
+            try world.run(on: client) { [leg] in await leg.flood(1, of: 100) }
+            try world.run(for: .milliseconds(100))
         }
 
         func end() throws {
@@ -169,6 +176,59 @@ struct RelayHTTP3Tests {
                 #expect(fronts[0] - fronts[1] == 1)
                 try world.run(for: .seconds(60))
                 #expect(try stage.fronts == [1, 0])
+                try stage.end()
+            }
+        }
+    }
+
+    @Test("with packets under way, WebSocket carries it 1.5 s after UDP stopped passing, and it never counts as away")
+    func fallsBackBusy() throws {
+        for seed in UInt64(1)...10 {
+            try withSimWorld(seed: seed) { world in
+                let stage = try Stage(world, passesUDP: true)
+                try stage.connectsWithin(.seconds(1))
+                try world.run(for: .seconds(10))
+                stage.box.behaviour.passesUDP = false
+                for _ in 0..<15 {
+                    try stage.sendOne()
+                    #expect(try stage.status.isConnected)
+                }
+                #expect(try stage.status.transport == .webSocket)
+                let arrived = try stage.packets(after: 0, of: 100)[0]
+                #expect(try stage.packets(after: 10, of: 100)[0] == arrived + 10)
+                try stage.end()
+            }
+        }
+    }
+
+    @Test("who closes its endpoint ends the leg last, over HTTP/3, and does not come to the relay again")
+    func closing() throws {
+        try withSimWorld(seed: 1) { world in
+            let stage = try Stage(world, passesUDP: true)
+            try stage.connectsWithin(.seconds(1))
+            try world.run(on: stage.client) { [endpoint = stage.endpoint, leg = stage.leg] in
+                await endpoint.close(code: 0, reason: "") { await leg.close() }
+            }
+            try world.run(for: .seconds(2))
+            let metrics = try world.run(on: stage.relay) { [server = stage.server] in await server.metrics }
+            #expect(metrics.admitted == 1 && metrics.connections == 0)
+        }
+    }
+
+    @Test("UDP that stops passing for a moment of any length leaves one connection, which carries everything again")
+    func shortSilence() throws {
+        for seed in UInt64(1)...20 {
+            try withSimWorld(seed: seed) { world in
+                let stage = try Stage(world, passesUDP: true)
+                try stage.connectsWithin(.seconds(1))
+                try world.run(for: .seconds(10))
+                stage.box.behaviour.passesUDP = false
+                for _ in 0..<seed { try stage.sendOne() }
+                stage.box.behaviour.passesUDP = true
+                for _ in 0..<100 { try stage.sendOne() }
+                #expect(try stage.fronts == [1, 1])
+                let arrived = try stage.packets(after: 0, of: 100)[0]
+                #expect(try stage.packets(after: 10, of: 100)[0] == arrived + 10)
                 try stage.end()
             }
         }

@@ -22,19 +22,22 @@ extension RelayLeg {
     }
 
     private func connectAndServe() async -> LegEnd {
-        switch await open() {
-        case .http3: return await serveHTTP3()
-        case .webSocket(let stream, let admitted):
-            let end = await serve(stream, admitted)
-            if case .welcomed = http3.opening, end == .ended {
+        var opened = await open()
+        while true {
+            switch opened {
+            case .http3: opened = await serveHTTP3()
+            case .webSocket(let stream, let admitted):
+                let end = await serve(stream, admitted)
+                guard case .welcomed = http3.opening, end == .ended else {
+                    await stream.close()
+                    return end
+                }
                 // HTTP/3 goes on where this ends: the relay gives it the packets already.
                 loop.spawn { await stream.close() }
-                return await serveHTTP3()
+                opened = .http3
+            case .failed(let end): return end
+            case .withoutHTTP3, .notNeeded: return .ended
             }
-            await stream.close()
-            return end
-        case .failed(let end): return end
-        case .withoutHTTP3, .notNeeded: return .ended
         }
     }
 
@@ -42,6 +45,8 @@ extension RelayLeg {
         guard phase != .closed else { return .ended }
         framing = admitted.framing
         stunServer = admitted.answersStun ? stream.remote : nil
+        // What was sent over HTTP/3 since it fell silent is lost; who uses the leg hears that it is back.
+        if http3.fallBack == .underWay { phase = .connecting }
         begin()
         return await withTaskGroup(of: LegEnd.self) { group in
             group.addTask { await self.read(stream) }
@@ -56,21 +61,23 @@ extension RelayLeg {
 
     func begin() {
         let now = loop.now
+        endDoubt()
+        endSupersession()
+        // The first question is due at once: only its answer shows that the relay is good (spec/iroh-wire.md §4.5).
+        pings = PingClock(asking: entropy.uint64())
         if case .connected = phase {
-            report(.info, "relay_over_http3", "the relay \(url) forwards for us over HTTP/3 from now on")
-            pings = PingClock(asking: entropy.uint64())
-            endDoubt()
+            report(.info, "relay_transport", "the relay \(url) forwards for us over \(words) from now on")
             return waiters.resumeAll()
         }
         phase = .connected(since: now)
         set(problem: nil)
-        // The first question is due at once: only its answer shows that the relay is good (spec/iroh-wire.md §4.5).
-        pings = PingClock(asking: entropy.uint64())
-        report(.info, "relay_connected", "the relay \(url) forwards for us over \(transport?.words ?? "nothing")")
+        report(.info, "relay_connected", "the relay \(url) forwards for us over \(words)")
         waiters.resumeAll()
         if wasConnected { receiver?.returned?() }
         wasConnected = true
     }
+
+    private var words: String { (transport ?? .webSocket).words }
 
     // MARK: - Reading
 
@@ -164,29 +171,19 @@ extension RelayLeg {
     static let complaintLife: Duration = .seconds(60)
 
     func changed(_ health: RelayHealth) {
-        if isChangingOver { return }
         switch health {
         case .healthy:
             set(problem: nil)
-            isSuperseded = false
+            endSupersession()
             waiters.resumeAll(.phase)
-        case .sameNodeConnectedElsewhere:
-            isSuperseded = true
-            complains(settings.account == nil ? Self.copyElsewhere : Self.othersTurn)
+        case .sameNodeConnectedElsewhere: superseded()
         case .rateLimited:
             complains("the relay slows us down: we send more than it forwards for one node", for: Self.complaintLife)
         case .unknown: break
         }
     }
 
-    private static let copyElsewhere =
-        "the same node is connected there once more, so a copy of its key is in use elsewhere; "
-        + "give one of the two a state directory of its own"
-    /// Of somebody who dials: several commands of one state directory are nothing wrong.
-    private static let othersTurn =
-        "the relay serves one command of this node at a time, the newest; this one goes on when that one ends"
-
-    private func complains(_ words: String, for time: Duration? = nil) {
+    func complains(_ words: String, for time: Duration? = nil) {
         set(problem: words, for: time)
         waiters.resumeAll(.phase)
         report(.warning, "relay_complains", "the relay \(url): \(words)")

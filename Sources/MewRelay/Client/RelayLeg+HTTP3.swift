@@ -17,7 +17,16 @@ struct LegHTTP3 {
         case failed(HTTP3LegEnd)
     }
 
+    /// WebSocket beside an HTTP/3 that may be dead.
+    enum FallBack: Equatable {
+        case none
+        /// Unless there is an answer by then.
+        case due(Instant)
+        case underWay
+    }
+
     var opening = Opening.none
+    var fallBack = FallBack.none
     /// Carries the leg.
     var serving: HTTP3Leg?
     /// How the one ended that carried it.
@@ -83,6 +92,10 @@ extension RelayLeg {
     private func openWebSocket() async -> Opened {
         await wait(until: loop.now.advanced(by: http3.headStart)) { !http3.isAsking }
         if case .welcomed = http3.opening { return .notNeeded }
+        return await admittedOverWebSocket()
+    }
+
+    func admittedOverWebSocket() async -> Opened {
         let stream: any TCPStream
         do throws(StreamFailure) {
             stream = try await connector.connect(to: url)
@@ -99,7 +112,7 @@ extension RelayLeg {
     }
 
     /// Suspends until `deadline`, or until it is over before.
-    private func wait(until deadline: Instant, or isOver: () -> Bool) async {
+    func wait(until deadline: Instant, or isOver: () -> Bool) async {
         let timer =
             deadline < .distantFuture
             ? loop.schedule(at: deadline) { self.assumeIsolated { $0.waiters.resumeAll(.phase) } } : nil
@@ -211,25 +224,24 @@ extension RelayLeg {
 
     // MARK: - Serving
 
-    /// Carries the leg over the conversation that was opened, until its end.
-    func serveHTTP3() async -> LegEnd {
-        guard case .welcomed(let leg) = http3.opening else { return .ended }
-        http3.opening = .none
+    /// Carries the leg over the conversation that was opened, until its end, or until WebSocket is there instead.
+    func serveHTTP3() async -> Opened {
+        guard case .welcomed(let leg) = http3.opening else { return .failed(.ended) }
+        (http3.opening, http3.fallBack) = (.none, .none)
         (http3.serving, http3.end) = (leg, nil)
         framing = nil
         output.removeAll()
         leg.onRoom = receiver?.room
         begin()
-        let end = await withTaskGroup(of: LegEnd.self) { group in
-            group.addTask { await self.http3Ended() }
-            group.addTask { await self.ping() }
-            let end = await group.next() ?? .ended
-            group.cancelAll()
-            return end
+        let next = await withTaskGroup(of: Opened.self) { group in
+            group.addTask { .failed(await self.http3Ended()) }
+            group.addTask { .failed(await self.ping()) }
+            group.addTask { await self.fallenBack() }
+            return await first(of: &group)
         }
         http3.serving = nil
         leg.close()
-        return end
+        return next
     }
 
     private func http3Ended() async -> LegEnd {
@@ -246,7 +258,7 @@ extension RelayLeg {
         case .welcomed:
             if case .asked(let leg) = http3.opening { http3.opening = .welcomed(leg) }
         case .ponged(let value): return ponged(value)
-        case .unanswered: return ask()
+        case .unanswered: return unanswered()
         case .gone(let node): return absent(node)
         case .health(let health): return changed(health)
         case .warned(let delay, _): return restarting(after: delay)
@@ -276,14 +288,6 @@ extension RelayLeg {
             }
         }
         return .ended
-    }
-
-    /// The relay knows us twice while one connection takes over from the other.
-    var isChangingOver: Bool {
-        switch http3.opening {
-        case .asked, .welcomed: framing != nil
-        case .none, .failed: false
-        }
     }
 }
 

@@ -54,7 +54,7 @@ package actor RelayLeg {
     private var warnings = RepeatedWarning()
     /// Takes the present complaint of the relay back.
     var problemTimer: LoopTimer?
-    var isSuperseded = false
+    var supersession = Supersession.none
     /// The node key is shown: the relay has refused a stranger.
     private(set) var showsAccount: Bool
     let output: LegOutput
@@ -113,6 +113,7 @@ package actor RelayLeg {
         phase = .closed
         // Nothing takes it back any more.
         set(problem: problem)
+        endSupersession()
         runner?.cancel()
         giveUpHTTP3()
         http3.serving?.close()
@@ -145,8 +146,9 @@ package actor RelayLeg {
         let delay = delay(after: end, lived: lived)
         lastEnd = end
         warn(end, again: delay, wasUp: pings != nil)
-        (firstPong, pings, isSuperseded) = (nil, nil, false)
+        (firstPong, pings) = (nil, nil)
         endDoubt()
+        endSupersession()
         set(problem: end.words)
         isHopeless = end.isFinal
         if case .denied = end, settings.account != nil {
@@ -179,7 +181,7 @@ package actor RelayLeg {
     package var status: RelayLegStatus {
         RelayLegStatus(
             phase: phase, transport: transport, roundTrip: pings?.roundTrip, measured: pings?.measured,
-            problem: problem, advice: advice, lastFailure: lastEnd?.failure, isSuperseded: isSuperseded)
+            problem: problem, advice: advice, lastFailure: lastEnd?.failure, isSuperseded: supersession == .certain)
     }
 
     var transport: RelayLegStatus.Transport? {
