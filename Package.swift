@@ -26,6 +26,7 @@ let systemLibraries: [Target] = [
     .systemLibrary(
         name: "CQuic",
         providers: [.apt(["libngtcp2-dev", "libngtcp2-crypto-gnutls-dev", "libgnutls28-dev"])]),
+    .systemLibrary(name: "CNghttp3", providers: [.apt(["libnghttp3-dev"])]),
     .systemLibrary(name: "CSodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CWslay", providers: [.apt(["libwslay-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
@@ -42,12 +43,16 @@ let modules: [Target] = [
     module("MewPath", ["MewBase", "MewIdentity", "MewWire"]),
     module("MewSession", ["MewBase", "MewIdentity", "MewWire"]),
     module("MewLoop", ["MewBase", "CSys"]),
+    module("MewHTTP3", ["MewBase", "CNghttp3"]),
     module("MewMapping", ["MewBase", "MewLoop", "CPortMapping", "CSys"]),
     module("MewQUICCore", ["MewBase", "MewIdentity", "CQuic", "CQuicShim"]),
     module("MewQUIC", ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore"]),
     module(
         "MewRelay",
-        ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC", "CQuic", "CQuicShim"]),
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewHTTP3", "MewQUICCore", "MewQUIC", "CQuic",
+            "CQuicShim",
+        ]),
     module("MewLookup", ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay"]),
     module(
         "MewNode",
@@ -100,7 +105,10 @@ let testSupport: [Target] = [
         "MewSimQUIC", ["MewBase", "MewIdentity", "MewLoop", "MewQUIC", "MewSim"], path: "Tests/MewSimQUIC"),
     module(
         "MewSimNode",
-        ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewMapping", "MewRelay", "MewNode", "MewSim"],
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewMapping", "MewQUICCore", "MewRelay",
+            "MewNode", "MewSim",
+        ],
         path: "Tests/MewSimNode"),
     module(
         "MewTestSupport",
@@ -132,15 +140,19 @@ let testTargets: [Target] = [
     tests(
         "MewWorldTests",
         [
-            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewRelay", "MewNode", "MewSim", "MewMapping",
-            "MewSimNode",
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewQUIC", "MewRelay", "MewNode", "MewSim",
+            "MewMapping", "MewSimNode",
         ]),
     tests("MewSessionWorldTests", ["MewBase", "MewWire", "MewSim", "MewSimSession"]),
+    tests("MewHTTP3Tests", ["MewBase", "MewHTTP3", "MewSim"]),
     tests("MewQUICCoreTests", ["MewBase", "MewIdentity", "MewQUICCore", "MewSim"]),
     tests("MewQUICTests", ["MewBase", "MewIdentity", "MewPath", "MewLoop", "MewQUICCore", "MewQUIC"]),
     tests(
         "MewRelayTests",
-        ["MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewRelay", "MewSim", "MewTestSupport", "CQuic"]),
+        [
+            "MewBase", "MewIdentity", "MewWire", "MewPath", "MewLoop", "MewHTTP3", "MewQUICCore", "MewQUIC",
+            "MewRelay", "MewSim", "MewTestSupport", "CQuic",
+        ]),
     tests(
         "MewLookupTests",
         ["MewBase", "MewIdentity", "MewWire", "MewLoop", "MewRelay", "MewLookup", "MewSim", "MewTestSupport"]),
@@ -210,6 +222,7 @@ if Context.environment["MEW_FUZZ"] != nil {
         fuzz("fuzz-messages", ["MewWire"], path: "Fuzz/Messages"),
         fuzz("fuzz-framings", ["MewIdentity", "MewWire"], path: "Fuzz/Framings"),
         fuzz("fuzz-upgrade", ["MewIdentity", "MewWire"], path: "Fuzz/Upgrade"),
+        fuzz("fuzz-http3", ["MewBase", "MewHTTP3", "MewWire"], path: "Fuzz/HTTP3"),
         fuzz("fuzz-payload", ["MewIdentity", "MewWire"], path: "Fuzz/Payload"),
         fuzz("fuzz-stun", ["MewBase", "MewPath"], path: "Fuzz/Stun"),
     ]

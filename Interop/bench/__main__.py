@@ -12,17 +12,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import idle, relayed, sessions
+from . import idle, lossyline, relayed, sessions
 from .islands import Islands
 from .peers import Example, Iroh, Mew, PlainUDP, processor
 from .process import Failed
 from .report import Row, table
 
-MEASURES = ("handshakes", "echo", "throughput", "idle", "relay", "relay-tls", "sessions")
+MEASURES = ("handshakes", "echo", "throughput", "idle", "relay", "relay-tls", "relay-http3", "sessions")
 # Of one stream through a relay.
 RELAYED_BYTES = 200_000_000
 # Parts of `relay` and `sessions`, for whoever works on them.
-PARTS = ("relay-throughput", "sessions-store", "sessions-told", "sessions-screen", "sessions-crowd", "sessions-slow-line")
+PARTS = ("relay-throughput", "relay-beside", "sessions-store", "sessions-told", "sessions-screen", "sessions-crowd", "sessions-slow-line")
 
 
 def main() -> int:
@@ -187,6 +187,42 @@ class Bench:
             Row(f"relay's memory per idle client over TLS at {relayed.IDLE_CLIENTS:,}", secret_kib, clear_kib, peer, "KiB"),
         ]
 
+    def relay_http3(self) -> list[Row]:
+        """HTTP/3 on both legs beside WebSocket on both."""
+        with contextlib.ExitStack() as stack:
+            where, over = self.islands(stack, relayed.HTTP3Relay)
+            elsewhere, socket = self.islands(stack, relayed.OurRelay)
+            coturn = relayed.Coturn(where, self.directory)
+            stack.callback(coturn.echo.stop)
+            datagrams, frames = relayed.Mew(where, over, self.directory), relayed.Mew(elsewhere, socket, self.directory)
+            for server in (datagrams.server, frames.server):
+                stack.callback(server.stop)
+            count, size = int(5_000 * self.scale), int(RELAYED_BYTES * self.scale)
+            our_echo, their_echo, ours, theirs, turn = self.medians(
+                lambda: datagrams.echo(count), lambda: frames.echo(count), lambda: datagrams.receive(size),
+                lambda: frames.receive(size), lambda: coturn.forward(size))
+            idle_kib = relayed.idle_memory(where, over)
+        speed, cost, peer = "mb_per_second", "cpu_s_per_gb", "over WebSocket"
+        return [
+            Row("relayed echo over HTTP/3, median", our_echo["p50_us"], their_echo["p50_us"], peer, "µs"),
+            Row("relayed over HTTP/3, one stream", ours[speed], theirs[speed], peer, "MB/s"),
+            Row("relay's CPU per GB over HTTP/3", ours[cost], turn[cost], coturn.name, "s", most=1.5),
+            Row(f"relay's memory per idle HTTP/3 client at {relayed.IDLE_CLIENTS:,}", idle_kib, 72.0, "72 KiB", "KiB", most=1),
+        ] + self.relay_beside()
+
+    def relay_beside(self) -> list[Row]:
+        """One client, two peers, one leg on a line of 20 Mbit/s and 40 ms that loses 1 %. The relay's HTTP/3 runs BBR, its TCP what
+        the kernel runs; the connections inside both run CUBIC."""
+        seconds = 30 * self.scale
+        over, socket = self.medians(
+            lambda: lossyline.beside(self.directory, True, seconds), lambda: lossyline.beside(self.directory, False, seconds))
+        peer = f"over WebSocket, {Path('/proc/sys/net/ipv4/tcp_congestion_control').read_text().strip()}"
+        return [
+            Row("echo beside a bulk transfer, 1 % loss, 99 %", over["p99_us"], socket["p99_us"], peer, "µs", most=0.5),
+            Row("the same, median", over["p50_us"], socket["p50_us"], peer, "µs"),
+            Row("the bulk transfer", over["bulk_mb_per_second"], socket["bulk_mb_per_second"], peer, "MB/s", least=0.8),
+        ]
+
     def sessions(self) -> list[Row]:
         return [
             *self.sessions_store(), *self.sessions_told(), *self.sessions_screen(), *self.sessions_crowd(),
@@ -264,7 +300,7 @@ class Bench:
     def islands(self, stack: contextlib.ExitStack, relay: type) -> tuple:
         where = Islands()
         stack.callback(where.close)
-        our = relay(where, self.directory / "relay")
+        our = relay(where, self.directory / relay.__name__)
         stack.callback(our.server.stop)
         return where, our
 

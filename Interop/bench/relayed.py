@@ -20,6 +20,9 @@ class OurRelay:
     """In the middle; what it has forwarded and spent is asked before and after."""
 
     PORT = 3340
+    UDP = ["--no-udp"]
+    # How its clients are told to reach it.
+    words: list[str] = []
 
     def __init__(self, where: islands.Islands, home: Path):
         self.where = where
@@ -30,12 +33,29 @@ class OurRelay:
 
     def start(self, home: Path, *options: str) -> None:
         self.server = Server(
-            *self.where.on("middle", os.environ["MEW"], "relay", "--json", "--no-udp", *options, "--log-level", "warning"),
+            *self.where.on("middle", os.environ["MEW"], "relay", "--json", *self.UDP, *options, "--log-level", "warning"),
             env={**os.environ, "MEW_HOME": str(home)})
 
     def forwarded_bytes(self) -> int:
+        return self.count("bytes_forwarded_total")
+
+    def count(self, name: str) -> int:
         metrics = self.where.get(self.plain_url + "metrics")
-        return int(re.search(r"^mew_relay_bytes_forwarded_total (\d+)", metrics, re.M)[1])
+        return int(re.search(rf"^mew_relay_{name} (\d+)", metrics, re.M)[1])
+
+    def wait_for(self, name: str, wanted: int) -> None:
+        end = time.monotonic() + 60
+        while (found := self.count(name)) < wanted:
+            if time.monotonic() > end:
+                raise Failed(f"{name} is only {found}, not {wanted}")
+            time.sleep(0.5)
+
+
+class HTTP3Relay(OurRelay):
+    """The same over HTTP/3."""
+
+    UDP = ["--udp", "0.0.0.0:7842"]
+    words = ["--http3"]
 
 
 class SealedRelay(OurRelay):
@@ -89,13 +109,13 @@ class Mew(Relayed):
     def __init__(self, where: islands.Islands, relay: OurRelay, directory: Path):
         program = os.environ["MEW"]
         super().__init__(
-            where, relay, [program, "bench", "serve", "--relay", relay.url, "--json", *relay.trust], [program, "bench"],
+            where, relay, [program, "bench", "serve", "--bind", "0.0.0.0:0", "--relay", relay.url, "--json", *relay.trust, *relay.words], [program, "bench"],
             {**os.environ, "MEW_HOME": str(directory / "relayed")})
 
     def words(self, what: str, numbers: tuple) -> list[str]:
         option = {"echo": "--count", "receive": "--bytes"}[what]
         return [what, self.server.ready["node_id"], self.relay.url, option, str(numbers[0]), "--json",
-                *self.relay.trust]
+                *self.relay.trust, *self.relay.words]
 
 
 class Iroh(Relayed):
@@ -152,7 +172,10 @@ def idle_memory(where: islands.Islands, relay: OurRelay) -> float:
     """KiB of the relay's resident memory per client that is there and says nothing."""
     before = resident_bytes(relay.server.pid)
     with Server(*where.on("other", os.environ["MEW"], "bench", "crowd", relay.url, "--connections", str(IDLE_CLIENTS),
-                          "--json", *relay.trust)) as crowd:
+                          "--json", *relay.trust, *relay.words)) as crowd:
         if crowd.ready["connections"] != IDLE_CLIENTS:
             raise Failed("the crowd is not complete")
+        if relay.words:
+            # Where many come at once, some come by WebSocket first.
+            relay.wait_for("http3_connections", IDLE_CLIENTS)
         return (resident_bytes(relay.server.pid) - before) / 1024 / IDLE_CLIENTS

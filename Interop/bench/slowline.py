@@ -17,6 +17,7 @@ DELAY_SECONDS = 0.05
 
 class SlowLine(Namespaces):
     NAMES = ("desk", "line", "laptop")
+    LINE: tuple[float, ...] = (DELAY_SECONDS, BITS_PER_SECOND)
     DESK = "10.79.0.1"
     LAPTOP = "10.79.0.2"
 
@@ -26,7 +27,7 @@ class SlowLine(Namespaces):
         self.connect("far", "desk", self.DESK)
         self.connect("near", "laptop", self.LAPTOP)
         self.cable = subprocess.Popen(
-            self.on("line", sys.executable, CABLE, "carry", "near", "far", DELAY_SECONDS, BITS_PER_SECOND),
+            self.on("line", sys.executable, CABLE, "carry", "near", "far", *self.LINE),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         if self.cable.stdout.readline().strip() != "carrying":
             raise Failed("the slow line does not carry")

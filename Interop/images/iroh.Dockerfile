@@ -1,5 +1,5 @@
-# Real iroh endpoints, driven by the Python of this directory, beside our own programs. The context holds `wheels`, downloaded
-# on the host, and a copy of this directory.
+# Foreign peers from PyPI (iroh, aioquic), driven by the Python of this directory, beside our own programs. The context holds
+# `wheels`, downloaded on the host, and a copy of this directory.
 ARG PRODUCT
 FROM ${PRODUCT}
 USER root

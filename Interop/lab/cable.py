@@ -1,14 +1,16 @@
 """A slow line between two interfaces, frame by frame, in both directions (this kernel may have no netem).
 
     cable.py plain INTERFACE                    switches off what makes frames larger or less complete than on a wire
-    cable.py carry NEAR FAR SECONDS BITS-PER-SECOND
+    cable.py carry NEAR FAR SECONDS BITS-PER-SECOND [LOSS]
 
-What would wait longer than 100 ms for its turn is dropped, as by a router whose owner also makes calls.
+What would wait longer than 100 ms for its turn is dropped, as by a router whose owner also makes calls. LOSS is the share of frames
+that is lost besides, the same ones at each run.
 """
 
 import array
 import fcntl
 import heapq
+import random
 import selectors
 import socket
 import struct
@@ -43,10 +45,12 @@ def open_end(interface):
 
 
 class Direction:
-    def __init__(self, source, target, delay, bits_per_second):
+    def __init__(self, source, target, delay, bits_per_second, loss):
         self.source = source
         self.target = target
         self.delay = delay
+        self.loss = loss
+        self.chance = random.Random(1)
         self.seconds_per_byte = 8 / bits_per_second
         self.free_at = 0.0
         self.waiting = []
@@ -59,6 +63,8 @@ class Direction:
             except BlockingIOError:
                 return
             if where[2] == PACKET_OUTGOING or self.free_at - now > LONGEST_WAIT_SECONDS:
+                continue
+            if self.loss and self.chance.random() < self.loss:
                 continue
             self.free_at = max(self.free_at, now) + len(frame) * self.seconds_per_byte
             self.count += 1
@@ -75,9 +81,10 @@ class Direction:
         return self.waiting[0][0] if self.waiting else None
 
 
-def carry(near, far, delay, bits_per_second):
+def carry(near, far, delay, bits_per_second, loss=0.0):
     ends = open_end(near), open_end(far)
-    directions = [Direction(*ends, delay, bits_per_second), Direction(*reversed(ends), delay, bits_per_second)]
+    line = delay, bits_per_second, loss
+    directions = [Direction(*ends, *line), Direction(*reversed(ends), *line)]
     selector = selectors.DefaultSelector()
     for direction in directions:
         selector.register(direction.source, selectors.EVENT_READ, direction)
@@ -93,4 +100,4 @@ now = time.monotonic
 if sys.argv[1] == "plain":
     make_plain(sys.argv[2])
 else:
-    carry(sys.argv[2], sys.argv[3], float(sys.argv[4]), float(sys.argv[5]))
+    carry(sys.argv[2], sys.argv[3], *map(float, sys.argv[4:]))

@@ -13,7 +13,7 @@ from .machine import Machine
 
 # Names of ours begin so; another run beside this one has another number.
 TAG = f"mew{os.getpid()}"
-IROH_VERSIONS = [path.stem.removeprefix("requirements-") for path in sorted((ROOT / "Interop").glob("requirements-*.txt"))]
+IROH_VERSIONS = [path.stem.removeprefix("requirements-") for path in sorted((ROOT / "Interop").glob("requirements-[0-9]*.txt"))]
 
 
 async def bare_namespace(number, name):
@@ -50,6 +50,8 @@ class Namespaces:
         for kind in kinds:
             if version := kind.removeprefix("iroh-") if kind.startswith("iroh-") else None:
                 run([ROOT / "Interop/python", version])
+            elif kind == "aioquic":
+                run([ROOT / "Interop/python", kind])
             elif kind == "coturn":
                 run(["bash", "-c", ". Scripts/common.sh; need_packages coturn"])
             elif kind == "ngtcp2":

@@ -37,7 +37,7 @@ class Images:
             case "mew": self._product()
             case "ngtcp2": self._run_build("ngtcp2", IMAGES / "ngtcp2.Dockerfile", ROOT, [("BASE", self.base())])
             case "coturn": self._run_build("coturn", IMAGES / "coturn.Dockerfile", IMAGES, [("BASE", self.base())])
-            case _: self._iroh(kind.removeprefix("iroh-"))
+            case _: self._python(kind)
 
     # Bases
 
@@ -100,14 +100,15 @@ class Images:
         arguments = [("BUILDER", builder), ("RUNTIME", self.base()), ("PRODUCTS", PRODUCTS)]
         self._run_build("mew", ROOT / "Dockerfile", ROOT, arguments, options)
 
-    def _iroh(self, version):
+    def _python(self, kind):
+        version = kind.removeprefix("iroh-")
         self.build("mew")
         with tempfile.TemporaryDirectory(prefix="mew-interop-") as context:
             run(["python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--only-binary=:all:",
                  "-d", f"{context}/wheels", "-r", ROOT / f"Interop/requirements-{version}.txt"])
             shutil.copytree(ROOT / "Interop", f"{context}/interop", ignore=shutil.ignore_patterns("__pycache__", "Node"))
             arguments = [("PRODUCT", "mew-interop/mew"), ("VERSION", version)]
-            self._run_build(f"iroh-{version}", IMAGES / "iroh.Dockerfile", context, arguments)
+            self._run_build(kind, IMAGES / "iroh.Dockerfile", context, arguments)
 
     # The engine
 

@@ -69,6 +69,11 @@ class Daemon:
         """The links of the daemon."""
         return [row for row in map(json.loads, await self.machine.run("mew", "status", "--json")) if "path" in row]
 
+    async def transport(self):
+        """What carries the connection to its home relay: `http/3`, `websocket` or nothing."""
+        rows = map(json.loads, await self.machine.run("mew", "status", "--json"))
+        return next(row["relay_legs"][0]["transport"] for row in rows if "relay_legs" in row)
+
     def connections(self):
         """How many times a device has connected so far."""
         return sum(" is connected" in text for _, text in self.process.errors)

@@ -263,7 +263,6 @@ package final class Node: Dialer, LinkListener, Sendable {
         await discovery?.stop()
         await mapper.withLock { $0.take() }?.stop()
         await endpoint.loop.nextTurn()
-        await endpoint.close(code: code.rawValue, reason: reason)
-        await relays?.stop()
+        await endpoint.close(code: code.rawValue, reason: reason) { [relays = relays] in await relays?.stop() }
     }
 }

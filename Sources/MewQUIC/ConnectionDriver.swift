@@ -47,6 +47,8 @@ final class ConnectionDriver {
     let pathWaiters = WaitList()
     /// Paths being checked that a task waits for, with the outcome once it is known.
     var migrations: [CorePath: Bool?] = [:]
+    /// Told everything about streams and datagrams at once, instead of tasks that wait.
+    var handler: (any DirectHandler)?
     /// Told what happens to paths; called within a turn.
     var onPath: ((PathNotice) -> Void)?
     /// Told on the listening side when the connection goes another way; called within a turn.
@@ -93,6 +95,9 @@ final class ConnectionDriver {
         outlets = endpoint.outlets
         waiters = Waiters(on: endpoint.loop)
     }
+
+    /// Something of ours speaks by it, such as a leg to a relay; it ends when that does.
+    var isCarrier: Bool { role == .client && handler != nil }
 
     /// Served after the established ones.
     var isUnauthorized: Bool { role == .server && (standing.handshake != nil || standing.isStranger) }
@@ -252,8 +257,12 @@ final class ConnectionDriver {
         case .established: established()
         case .confirmed: onPath?(.confirmed)
         case .opened(let stream): opened(stream)
-        case .readable(let stream): streams[stream.id].map { waiters.resumeAll($0.reader) }
-        case .writable(let stream): streams[stream.id].map { waiters.resumeAll($0.writer) }
+        case .readable(let stream):
+            if let handler { return handler.readable(stream.id) }
+            streams[stream.id].map { waiters.resumeAll($0.reader) }
+        case .writable(let stream):
+            if let handler { return handler.writable(stream.id) }
+            streams[stream.id].map { waiters.resumeAll($0.writer) }
         case .streamsAllowed: waiters.resumeAll(openers)
         case .datagram: waiters.resumeAll(datagramReaders)
         case .issued(let id):
@@ -278,11 +287,14 @@ final class ConnectionDriver {
         beginTalk(core)
         endpoint?.established(self)
         waiters.resumeAll()
+        handler?.established()
     }
 
     private func opened(_ stream: StreamCore) {
         let record = StreamRecord(stream)
         streams[stream.id] = record
+        // The handler hears of it when there is something to read.
+        guard handler == nil else { return }
         incomingStreams.append(record)
         waiters.resumeFirst(acceptors)
     }
@@ -300,6 +312,9 @@ final class ConnectionDriver {
         issued = []
         incomingStreams.removeAll()
         waiters.resumeAll()
+        let handler = handler
+        self.handler = nil
+        handler?.ended(closure)
     }
 
     /// The next datagram of the peer, as long as there are any also after the end.

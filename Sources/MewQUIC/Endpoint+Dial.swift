@@ -1,7 +1,7 @@
 package import MewBase
 package import MewIdentity
 internal import MewLoop
-internal import MewQUICCore
+package import MewQUICCore
 
 // Dialling: one handshake whose first flight goes all ways at once. The first that answers with the right key has the
 // connection; a way to another node is struck off, and the rest is tried again.
@@ -29,7 +29,7 @@ extension Endpoint {
         while true {
             if driver.isClosing { throw .endpointClosed }
             guard !race.live.isEmpty else { throw lastFailure ?? .noRoute(race.outcomes(rest: "not tried")) }
-            let dial = try driver.startDial(node, race, protocols: protocols)
+            let dial = try driver.startDial(.node(node), race, protocols: protocols)
             let connection = Connection(LoopBound(dial.connection))
             let outcome = await connection.handshake()
             // Some ways may have been struck off meanwhile.
@@ -43,6 +43,33 @@ extension Endpoint {
                 if driver.isClosing { throw .endpointClosed }
                 lastFailure = try judge(closure, answeredBy: answeredBy, race: &race)
             }
+        }
+    }
+
+    /// Connects to a server that does not ask who we are; what is done with the connection is done in turns of the loop.
+    ///
+    /// - Parameter transport: of this connection alone.
+    package func connect(
+        to demand: ServerDemand, addresses: [SocketAddress], protocols: [String], transport: TransportConfiguration
+    ) async throws(DialFailure) -> DirectConnection.Handle {
+        var race = Race(addresses.map { .direct($0) })
+        for route in race.live where driver.outlets.outlet(to: route) == nil {
+            race.failed(route, Self.missing(route))
+        }
+        if driver.isClosing { throw .endpointClosed }
+        guard !race.live.isEmpty else { throw .noRoute(race.outcomes(rest: "not tried")) }
+        let dial = try driver.startDial(.server(demand, transport), race, protocols: protocols)
+        let connection = Connection(LoopBound(dial.connection))
+        let outcome = await connection.handshake()
+        race = driver.dials.removeValue(forKey: dial.number)?.race ?? race
+        switch outcome {
+        case .established: return DirectConnection.Handle(LoopBound(dial.connection))
+        case .cancelled:
+            dial.connection.close(code: 0, reason: "dial cancelled")
+            throw .cancelled
+        case .failed(let closure, let answeredBy):
+            if driver.isClosing { throw .endpointClosed }
+            throw try judge(closure, answeredBy: answeredBy, race: &race)
         }
     }
 
@@ -73,17 +100,22 @@ extension Endpoint {
     }
 }
 
+/// Whom a dial is for.
+enum DialledPeer {
+    case node(NodeID)
+    /// Somebody who does not ask who we are.
+    case server(ServerDemand, TransportConfiguration)
+}
+
 extension EndpointDriver {
     /// Makes a connection that sends its first flight all ways that have a chance.
     func startDial(
-        _ node: NodeID, _ race: Race, protocols: [String]
+        _ target: DialledPeer, _ race: Race, protocols: [String]
     ) throws(DialFailure) -> (number: UInt64, connection: ConnectionDriver) {
         let candidates = race.live.compactMap { outlets.outlet(to: $0) }
         let core: ConnectionCore
         do {
-            core = try ConnectionCore.dial(
-                node, protocols: protocols, path: RouteTable.racingPath, credentials: credentials, resetKey: resetKey,
-                configuration: configuration.transport, entropy: entropy, now: loop.now)
+            core = try dialled(target, protocols)
         } catch {
             report(.error, "dial_failed", "a dial could not be set up: \(error)")
             throw .unreachable(race.outcomes(rest: "\(error)"))
@@ -94,6 +126,19 @@ extension EndpointDriver {
         connection.takeEvents()
         connection.touched()
         return (lastDial, connection)
+    }
+
+    private func dialled(_ target: DialledPeer, _ protocols: [String]) throws -> ConnectionCore {
+        switch target {
+        case .node(let node):
+            try ConnectionCore.dial(
+                node, protocols: protocols, path: RouteTable.racingPath, credentials: credentials, resetKey: resetKey,
+                configuration: configuration.transport, entropy: entropy, now: loop.now)
+        case .server(let demand, let transport):
+            try ConnectionCore.dial(
+                demand, protocols: protocols, path: RouteTable.racingPath, credentials: credentials, resetKey: resetKey,
+                configuration: transport, entropy: entropy, now: loop.now)
+        }
     }
 
     /// An ICMP error for an address. A hint: it ends a dial only when it was the last way with a chance, and a connection when

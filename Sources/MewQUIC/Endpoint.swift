@@ -1,7 +1,7 @@
 package import MewBase
 package import MewIdentity
 package import MewLoop
-internal import MewQUICCore
+package import MewQUICCore
 
 /// One node's presence on the network: listens and dials on the same UDP sockets, one per address family.
 ///
@@ -68,6 +68,21 @@ package actor Endpoint {
         driver.onStun = handler
     }
 
+    /// Gives every connection that is accepted from now on to `acceptor`, within the turn in which its handshake is complete;
+    /// `accept` returns none of them. The endpoint keeps it until `close`.
+    package func serve(_ acceptor: any DirectAcceptor) {
+        driver.directAcceptor = acceptor
+    }
+
+    /// What the endpoint shows from now on, for new connections.
+    package func replace(authentication: EndpointAuthentication) throws(BindFailure) {
+        do throws(TLSFailure) {
+            driver.credentials = try TLSCredentials(driver.configuration.secret, authentication)
+        } catch {
+            throw .identity(error.description)
+        }
+    }
+
     /// Sends one packet that belongs to no connection.
     ///
     /// - Parameter source: the address of ours to leave from, with the port of the socket; nil lets the endpoint choose.
@@ -95,13 +110,19 @@ package actor Endpoint {
     /// Takes nothing new, tells every peer `code` and `reason`, and closes the sockets. What was not delivered yet is lost.
     /// A second call returns at once.
     ///
-    /// - Parameter linger: how long to stay and repeat the close to peers that missed it and still send; no longer than
-    ///   needed when there was no connection.
-    package func close(code: UInt64, reason: String, linger: Duration = .milliseconds(300)) async {
+    /// - Parameters:
+    ///   - linger: how long to stay and repeat the close to peers that missed it and still send; no longer than needed when there
+    ///     was no connection.
+    ///   - carriers: ends what carries packets of this endpoint by connections of it, which are kept until then.
+    package func close(
+        code: UInt64, reason: String, linger: Duration = .milliseconds(300),
+        carriers: sending () async -> Void = {}
+    ) async {
         guard !driver.isClosing else { return }
         let hadConnections = driver.table.count > 0
         driver.beginClosing(code: code, reason: reason)
         if hadConnections { await pause(linger) }
+        await carriers()
         driver.closeSockets()
     }
 

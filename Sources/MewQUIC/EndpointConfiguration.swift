@@ -17,6 +17,7 @@ package struct EndpointConfiguration: Sendable {
     /// Application protocols whose speakers know path messages (ARCHITECTURE.md); others are sent none.
     package var pathMessageProtocols: Set<String> = []
 
+    package var authentication = EndpointAuthentication.nodeKeys
     package var transport = TransportConfiguration()
     package var admission = AdmissionLimits()
     package var diagnostics: any DiagnosticSink = NoDiagnostics()
@@ -33,6 +34,11 @@ package enum BindFailure: Error, Sendable {
     case socket(SocketError)
     /// The TLS library refused our own key.
     case identity(String)
+}
+
+extension EndpointConfiguration {
+    /// For all connections, in place of CUBIC.
+    package mutating func useBBR() { transport.congestionControl = .bbr }
 }
 
 /// Why a dial failed; each candidate is named with what happened there.

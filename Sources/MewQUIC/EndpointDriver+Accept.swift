@@ -128,6 +128,7 @@ extension EndpointDriver {
         case .wait(let time):
             connection.standing.isStranger = true
             strangerDeadlines.set(connection.slot, deadline: loop.now.advanced(by: time))
+            if let directAcceptor { return directAcceptor.accept(DirectConnection(connection)) }
             incoming.append(connection)
             waiters.resumeFirst(acceptors)
         }

@@ -12,7 +12,7 @@ final class EndpointDriver {
     let loop: any Loop
     let configuration: EndpointConfiguration
     let entropy: any Entropy
-    let credentials: TLSCredentials
+    var credentials: TLSCredentials
     let resetKey: ResetKey
     let statelessPackets: StatelessPackets
     let outlets = Outlets()
@@ -49,6 +49,8 @@ final class EndpointDriver {
     /// Told when a dialler offers its addresses.
     var onOffer: (@Sendable () -> Void)?
     private(set) var isClosing = false
+    /// Takes every connection that is accepted, instead of `incoming`.
+    var directAcceptor: (any DirectAcceptor)?
 
     /// Packets that start with a byte below 4: STUN (RFC 9443). Called in the turn.
     var onStun: (@Sendable (StrayStun) -> Void)?
@@ -59,7 +61,7 @@ final class EndpointDriver {
         self.loop = loop
         self.configuration = configuration
         self.entropy = entropy
-        credentials = try TLSCredentials(configuration.secret)
+        credentials = try TLSCredentials(configuration.secret, configuration.authentication)
         resetKey = ResetKey(configuration.secret)
         statelessPackets = StatelessPackets(configuration.secret)
         admission = Admission(limits: configuration.admission)
@@ -116,7 +118,7 @@ final class EndpointDriver {
 
     func beginClosing(code: UInt64, reason: String) {
         isClosing = true
-        for connection in table.all { connection.close(code: code, reason: reason) }
+        for connection in table.all where !connection.isCarrier { connection.close(code: code, reason: reason) }
         incoming.removeAll()
         waiters.resumeAll()
         // Now, not at the end of the turn: with no time to linger the sockets are closed before that.
@@ -126,8 +128,10 @@ final class EndpointDriver {
     func closeSockets() {
         if let timer { loop.cancel(timer.id) }
         timer = nil
+        // What their owners have closed by now has its last packet in this turn.
+        endTurn()
         outlets.flush()
         outlets.close()
-        (onStun, onOffer) = (nil, nil)
+        (onStun, onOffer, directAcceptor) = (nil, nil, nil)
     }
 }

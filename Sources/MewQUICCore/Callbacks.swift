@@ -118,6 +118,14 @@ enum Callbacks {
     }
 
     private static func installDatagrams(in table: inout ngtcp2_callbacks) {
+        table.ack_datagram = { _, number, owner in
+            core(owner).datagrams.settled(number, wasLost: false)
+            return 0
+        }
+        table.lost_datagram = { _, number, owner in
+            core(owner).datagrams.settled(number, wasLost: true)
+            return 0
+        }
         table.recv_datagram = { _, _, data, count, owner in
             core(owner).receivedDatagram(UnsafeRawBufferPointer(start: data, count: count))
             return 0

@@ -119,7 +119,8 @@ extension ConnectionCore {
         parameters.initial_max_data = isAuthorized ? configuration.connectionWindow : configuration.unauthorizedWindow
         parameters.initial_max_streams_bidi =
             isAuthorized ? configuration.bidirectionalStreams : configuration.unauthorizedStreams
-        parameters.initial_max_streams_uni = isAuthorized ? configuration.unidirectionalStreams : 0
+        parameters.initial_max_streams_uni =
+            isAuthorized ? configuration.unidirectionalStreams : configuration.unauthorizedUnidirectionalStreams
         parameters.max_idle_timeout = configuration.idleTimeout.libraryDuration
         parameters.max_datagram_frame_size = configuration.maxDatagramFrame
         parameters.active_connection_id_limit = configuration.activeConnectionIDs
@@ -142,8 +143,9 @@ extension ConnectionCore {
         let bidirectional = saturatingDifference(
             configuration.bidirectionalStreams, configuration.unauthorizedStreams)
         ngtcp2_conn_extend_max_streams_bidi(connection, Int(bidirectional + streams.uncreditedBidirectional))
-        ngtcp2_conn_extend_max_streams_uni(
-            connection, Int(configuration.unidirectionalStreams + streams.uncreditedUnidirectional))
+        let unidirectional = saturatingDifference(
+            configuration.unidirectionalStreams, configuration.unauthorizedUnidirectionalStreams)
+        ngtcp2_conn_extend_max_streams_uni(connection, Int(unidirectional + streams.uncreditedUnidirectional))
         streams.uncreditedBidirectional = 0
         streams.uncreditedUnidirectional = 0
     }
@@ -181,9 +183,7 @@ extension ConnectionCore {
     }
 
     func handshakeCompleted() -> Int32 {
-        guard case .key = tls.peerCertificate, tls.applicationProtocol != nil else {
-            return NGTCP2_ERR_CALLBACK_FAILURE
-        }
+        guard tls.hasMetDemand, tls.applicationProtocol != nil else { return NGTCP2_ERR_CALLBACK_FAILURE }
         isEstablished = true
         // "the TLS handshake is considered confirmed at the server when the handshake completes" (RFC 9001 §4.1.2): the library
         // tells a client only.

@@ -73,6 +73,7 @@ extension ConnectionCore {
 
     func receivedDatagram(_ bytes: UnsafeRawBufferPointer) {
         peerSaid()
+        if let onDatagram { return onDatagram(bytes) }
         datagrams.enqueueIncoming(Array(bytes))
         events.append(.datagram)
     }

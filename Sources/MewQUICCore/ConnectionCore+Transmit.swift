@@ -147,15 +147,16 @@ extension ConnectionCore {
 
     /// Puts waiting datagrams into the packet, before any stream. Nil when the packet is not finished by that.
     private func writeDatagrams(into target: UnsafeMutableRawBufferPointer, time: ngtcp2_tstamp) -> Int? {
-        while isEstablished, var datagram = datagrams.nextOutgoing {
+        while isEstablished {
             var accepted: Int32 = 0
-            let count = datagram.withUnsafeMutableBufferPointer { bytes in
-                var piece = ngtcp2_vec(base: bytes.baseAddress, len: bytes.count)
+            let written = datagrams.withNextOutgoing { bytes, number in
+                var piece = ngtcp2_vec(base: bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), len: bytes.count)
                 return ngtcp2_conn_writev_datagram_versioned(
                     connection, transmitter.path.pointer, NGTCP2_PKT_INFO_VERSION, transmitter.info,
                     target.baseAddress?.assumingMemoryBound(to: UInt8.self), target.count, &accepted,
-                    UInt32(NGTCP2_WRITE_DATAGRAM_FLAG_MORE), 0, &piece, 1, time)
+                    UInt32(NGTCP2_WRITE_DATAGRAM_FLAG_MORE), number, &piece, 1, time)
             }
+            guard let count = written else { return nil }
             if accepted != 0 { datagrams.removeOutgoing() }
             switch Int32(truncatingIfNeeded: count) {
             case 0...: return count
@@ -172,6 +173,11 @@ extension ConnectionCore {
 }
 
 extension ConnectionCore {
+    /// Whom to ask for datagrams whenever one can be sent; not held.
+    package func takeDatagrams(from source: any DatagramSource) {
+        datagrams.source = source
+    }
+
     /// Queues a datagram (RFC 9221). The oldest waiting one gives way when the queue is full.
     package func sendDatagram(_ bytes: [UInt8]) throws(QUICError) {
         try requireOpen()

@@ -28,6 +28,9 @@ package final class ConnectionCore {
     var events: [ConnectionEvent] = []
     let streams = StreamTable()
     let datagrams: DatagramQueues
+    /// Gets the datagrams of the peer at once, within `receive`, instead of the queue; must not call back. The bytes are valid
+    /// within the call.
+    package var onDatagram: ((UnsafeRawBufferPointer) -> Void)?
     let transmitter = Transmitter()
     let incomingPath = PathStorage()
     var peerIDs = PeerConnectionIDs()
@@ -110,11 +113,24 @@ package final class ConnectionCore {
         _ peer: NodeID, protocols: [String], path: CorePath, credentials: TLSCredentials, resetKey: ResetKey,
         configuration: TransportConfiguration, entropy: any Entropy, now: Instant, callbacks: ngtcp2_callbacks
     ) throws -> ConnectionCore {
-        let tls = try TLSSession(dialling: peer, protocols: protocols, credentials: credentials)
+        let tls = try TLSSession(.node(peer), protocols: protocols, credentials: credentials)
         let core = ConnectionCore(
             role: .client, configuration: configuration, tls: tls, resetKey: resetKey, entropy: entropy, path: path,
             now: now)
         try core.createClient(now: now, callbacks: callbacks)
+        return core
+    }
+
+    /// Starts dialling a server that does not ask who we are.
+    package static func dial(
+        _ demand: ServerDemand, protocols: [String], path: CorePath, credentials: TLSCredentials, resetKey: ResetKey,
+        configuration: TransportConfiguration, entropy: any Entropy, now: Instant
+    ) throws -> ConnectionCore {
+        let tls = try TLSSession(.server(demand), protocols: protocols, credentials: credentials)
+        let core = ConnectionCore(
+            role: .client, configuration: configuration, tls: tls, resetKey: resetKey, entropy: entropy, path: path,
+            now: now)
+        try core.createClient(now: now, callbacks: Callbacks.table)
         return core
     }
 
@@ -125,7 +141,8 @@ package final class ConnectionCore {
         _ initial: InitialPacket, protocols: [String], path: CorePath, credentials: TLSCredentials, resetKey: ResetKey,
         configuration: TransportConfiguration, entropy: any Entropy, now: Instant
     ) throws -> ConnectionCore {
-        let tls = try TLSSession(dialling: nil, protocols: protocols, credentials: credentials)
+        let tls = try TLSSession(
+            credentials.servesAnyone ? .anyone : .anyNode, protocols: protocols, credentials: credentials)
         let core = ConnectionCore(
             role: .server, configuration: configuration, tls: tls, resetKey: resetKey, entropy: entropy, path: path,
             now: now)
@@ -148,7 +165,7 @@ package final class ConnectionCore {
         return events
     }
 
-    /// Who the peer proved to be; set from `established` on.
+    /// Who the peer proved to be; set from `established` on, unless it was not asked.
     package var peer: NodeID? {
         guard isEstablished, case .key(let node) = tls.peerCertificate else { return nil }
         return node

@@ -1,3 +1,21 @@
+/// Where datagrams wait that nobody has copied for the connection: it asks when it can send. A class of the connection's owner.
+package protocol DatagramSource: AnyObject {
+    /// False when there is nothing to send.
+    var hasDatagram: Bool { get }
+
+    /// The datagram that leaves next; nil when what there was has grown too old. Valid until the next call.
+    ///
+    /// - Returns: also by which number its fate is to be told; never zero.
+    func nextDatagram() -> (bytes: UnsafeMutableRawBufferPointer, number: UInt64)?
+
+    /// The last one has left; or it fits into no packet, now or later.
+    func datagramLeft(wasSent: Bool)
+
+    /// The peer has acknowledged one that was sent; or it is believed to be lost, which may be wrong. Called while a packet is read or a
+    /// timer runs: the source may queue, and nothing else.
+    func datagramSettled(_ number: UInt64, wasLost: Bool)
+}
+
 /// Datagrams on their way out and in (RFC 9221): bounded, and the oldest gives way, because they are for data that is
 /// worthless when late.
 ///
@@ -14,25 +32,43 @@ final class DatagramQueues {
         self.limit = limit
     }
 
-    /// Kept beside the queue: asked for every packet.
-    private(set) var hasOutgoing = false
+    /// Asked behind what was queued here.
+    weak var source: (any DatagramSource)?
 
-    var nextOutgoing: [UInt8]? { outgoing.first }
+    /// Kept beside the queue: asked for every packet.
+    private var hasQueued = false
+    var hasOutgoing: Bool { hasQueued || source?.hasDatagram ?? false }
+
+    /// Lends the datagram that leaves next; nil when there is none.
+    func withNextOutgoing<Result>(_ body: (UnsafeMutableRawBufferPointer, UInt64) -> Result) -> Result? {
+        if var datagram = outgoing.first { return datagram.withUnsafeMutableBytes { body($0, 0) } }
+        return source?.nextDatagram().map { body($0.bytes, $0.number) }
+    }
+
+    /// Of what was queued here nobody asks for the fate.
+    func settled(_ number: UInt64, wasLost: Bool) {
+        if number != 0 { source?.datagramSettled(number, wasLost: wasLost) }
+    }
 
     func enqueueOutgoing(_ datagram: [UInt8]) {
         if append(datagram, to: &outgoing) { dropped += 1 }
-        hasOutgoing = true
+        hasQueued = true
     }
 
     func removeOutgoing() {
-        _ = outgoing.popFirst()
-        hasOutgoing = !outgoing.isEmpty
+        remove(wasSent: true)
     }
 
     /// The next one cannot be sent, now or later.
     func dropOutgoing() {
-        removeOutgoing()
+        remove(wasSent: false)
         dropped += 1
+    }
+
+    private func remove(wasSent: Bool) {
+        guard hasQueued else { source?.datagramLeft(wasSent: wasSent); return }
+        _ = outgoing.popFirst()
+        hasQueued = !outgoing.isEmpty
     }
 
     var hasIncoming: Bool { !incoming.isEmpty }

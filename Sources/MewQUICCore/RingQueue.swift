@@ -1,42 +1,54 @@
 /// A first-in, first-out queue whose both ends cost the same however long it is.
+///
+/// Inlinable, because other modules keep packets in it: a call without the type known costs more than the rest of a packet.
 package struct RingQueue<Element> {
-    private var storage: [Element?] = []
-    private var head = 0
-    package private(set) var count = 0
+    @usableFromInline var storage: [Element?] = []
+    @usableFromInline var head = 0
+    @usableFromInline var length = 0
 
+    @inlinable
     package init() {}
 
-    package var isEmpty: Bool { count == 0 }
+    @inlinable
+    package var count: Int { length }
 
-    package var first: Element? { count == 0 ? nil : storage[head] }
+    @inlinable
+    package var isEmpty: Bool { length == 0 }
 
+    @inlinable
+    package var first: Element? { length == 0 ? nil : storage[head] }
+
+    @inlinable
     package mutating func append(_ element: Element) {
-        if count == storage.count { grow() }
-        storage[(head + count) % storage.count] = element
-        count += 1
+        if length == storage.count { grow() }
+        storage[(head + length) % storage.count] = element
+        length += 1
     }
 
+    @inlinable
     package mutating func popFirst() -> Element? {
-        guard count > 0 else { return nil }
+        guard length > 0 else { return nil }
         defer {
             storage[head] = nil
             head = (head + 1) % storage.count
-            count -= 1
+            length -= 1
         }
         return storage[head]
     }
 
+    @inlinable
     package mutating func removeAll() {
         storage.removeAll()
         head = 0
-        count = 0
+        length = 0
     }
 
-    private mutating func grow() {
+    @inlinable
+    mutating func grow() {
         var larger: [Element?] = []
         larger.reserveCapacity(max(8, storage.count * 2))
-        for offset in 0..<count { larger.append(storage[(head + offset) % storage.count]) }
-        larger.append(contentsOf: repeatElement(nil, count: max(8, storage.count * 2) - count))
+        for offset in 0..<length { larger.append(storage[(head + offset) % storage.count]) }
+        larger.append(contentsOf: repeatElement(nil, count: max(8, storage.count * 2) - length))
         storage = larger
         head = 0
     }

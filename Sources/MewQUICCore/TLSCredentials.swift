@@ -11,8 +11,35 @@ package final class TLSCredentials {
     /// The node whose key this is.
     package let node: NodeID
 
-    package init(_ secret: SecretKey) throws(TLSFailure) {
+    /// Of a server that does not ask who its clients are.
+    let servesAnyone: Bool
+
+    package convenience init(_ secret: SecretKey) throws(TLSFailure) {
+        try self.init(secret, servesAnyone: false)
+    }
+
+    /// For a server whose clients show nothing (`EndpointAuthentication.anonymousClients`).
+    package convenience init(serving secret: SecretKey, certificate: CertificateStore?) throws(TLSFailure) {
+        try self.init(secret, servesAnyone: true)
+        if let certificate {
+            try GeneratedCertificate.copy(from: certificate.handle, to: handle)
+        } else {
+            try GeneratedCertificate.make(for: handle)
+        }
+    }
+
+    package convenience init(
+        _ secret: SecretKey, _ authentication: EndpointAuthentication
+    ) throws(TLSFailure) {
+        switch authentication {
+        case .nodeKeys: try self.init(secret)
+        case .anonymousClients(let certificate): try self.init(serving: secret, certificate: certificate)
+        }
+    }
+
+    private init(_ secret: SecretKey, servesAnyone: Bool) throws(TLSFailure) {
         node = secret.node
+        self.servesAnyone = servesAnyone
         var allocated: gnutls_certificate_credentials_t?
         try check(gnutls_certificate_allocate_credentials(&allocated), "allocate credentials")
         guard let allocated else { throw TLSFailure(doing: "allocate credentials", status: GNUTLS_E_MEMORY_ERROR) }
@@ -71,14 +98,22 @@ func check(_ status: Int32, _ doing: String) throws(TLSFailure) {
 struct TLSPriorities: @unchecked Sendable {
     let handle: gnutls_priority_t?
 
-    private static let text =
+    private static let ciphers =
         "NONE:+VERS-TLS1.3:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:+AEAD:+SHA256:+SHA384:"
-        + "+GROUP-X25519:+GROUP-SECP256R1:+SIGN-EDDSA-ED25519:+CTYPE-CLI-RAWPK:+CTYPE-SRV-RAWPK:"
-        + "%DISABLE_TLS13_COMPAT_MODE"
+        + "+GROUP-X25519:+GROUP-SECP256R1:%DISABLE_TLS13_COMPAT_MODE:"
 
-    static let shared: TLSPriorities = {
+    /// Between nodes.
+    static let shared = TLSPriorities("+SIGN-EDDSA-ED25519:+CTYPE-CLI-RAWPK:+CTYPE-SRV-RAWPK")
+    /// A server whose raw public key is known.
+    static let rawKeyServer = TLSPriorities("+SIGN-EDDSA-ED25519:+CTYPE-CLI-X509:+CTYPE-SRV-RAWPK")
+    static let certifiedServer = TLSPriorities("+SIGN-ALL:+CTYPE-CLI-X509:+CTYPE-SRV-X509")
+    /// The client chooses what it is shown.
+    static let anonymousClients = TLSPriorities(
+        "+SIGN-ALL:+CTYPE-CLI-X509:+CTYPE-CLI-RAWPK:+CTYPE-SRV-X509:+CTYPE-SRV-RAWPK")
+
+    private init(_ rest: String) {
         var handle: gnutls_priority_t?
-        let status = gnutls_priority_init(&handle, text, nil)
-        return TLSPriorities(handle: status == 0 ? handle : nil)
-    }()
+        let status = gnutls_priority_init(&handle, Self.ciphers + rest, nil)
+        self.handle = status == 0 ? handle : nil
+    }
 }

@@ -14,8 +14,9 @@ final class TLSSession {
     /// The library's connection; set as soon as it exists.
     var connection: OpaquePointer?
 
-    /// Whom we dialled; nil on the listening side, which takes any key.
-    private let expected: NodeID?
+    private let demand: PeerDemand
+    /// Outlives the session, which only points to it.
+    private var expectedName: UnsafeMutableBufferPointer<CChar>?
 
     private(set) var isReleased = false
     /// Kept when the session is released.
@@ -33,24 +34,24 @@ final class TLSSession {
 
     /// - Parameter protocols: in order of preference; at least one (spec/iroh-wire.md §2.1).
     init(
-        dialling expected: NodeID?, protocols: [String], credentials: TLSCredentials
+        _ demand: PeerDemand, protocols: [String], credentials: TLSCredentials
     ) throws(TLSFailure) {
-        self.expected = expected
+        self.demand = demand
         self.credentials = credentials
-        let isClient = expected != nil
         var allocated: gnutls_session_t?
-        let flags = isClient ? mq_client_session_flags() : mq_server_session_flags()
+        let flags = demand.isClient ? mq_client_session_flags() : mq_server_session_flags()
         try check(gnutls_init(&allocated, flags), "allocate a session")
         guard let allocated else { throw TLSFailure(doing: "allocate a session", status: GNUTLS_E_MEMORY_ERROR) }
         handle = allocated
         reference = .allocate(capacity: 1)
         reference.initialize(to: ngtcp2_crypto_conn_ref())
-        try configure(isClient: isClient, protocols: protocols)
+        try configure(isClient: demand.isClient, protocols: protocols)
     }
 
     deinit {
         if !isReleased { gnutls_deinit(handle) }
         reference.deallocate()
+        expectedName?.deallocate()
     }
 
     /// Gives back what only the handshake needed: 14 KiB, a fifth of what an idle connection costs. `handle` must not be
@@ -71,17 +72,38 @@ final class TLSSession {
             return Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue().connection
         }
         gnutls_session_set_ptr(handle, reference)
-        try check(gnutls_priority_set(handle, TLSPriorities.shared.handle), "set the priorities")
+        try check(gnutls_priority_set(handle, demand.priorities.handle), "set the priorities")
         try check(
-            gnutls_credentials_set(handle, GNUTLS_CRD_CERTIFICATE, UnsafeMutableRawPointer(credentials.handle)),
+            gnutls_credentials_set(handle, GNUTLS_CRD_CERTIFICATE, UnsafeMutableRawPointer(shown)),
             "set the credentials")
         if isClient {
             try check(ngtcp2_crypto_gnutls_configure_client_session(handle), "configure a QUIC client")
         } else {
             try check(ngtcp2_crypto_gnutls_configure_server_session(handle), "configure a QUIC server")
-            gnutls_certificate_server_set_request(handle, GNUTLS_CERT_REQUIRE)
+            gnutls_certificate_server_set_request(
+                handle, credentials.servesAnyone ? GNUTLS_CERT_IGNORE : GNUTLS_CERT_REQUIRE)
         }
+        if case .server(.host(let host, _)) = demand { try expect(host) }
         try setProtocols(protocols, flags: isClient ? mq_client_alpn_flags() : mq_server_alpn_flags())
+    }
+
+    /// With what we show of ourselves come the authorities that we believe.
+    private var shown: OpaquePointer {
+        if case .server(.host(_, let store)) = demand { store.handle } else { credentials.handle }
+    }
+
+    /// The certificate must be for `host`.
+    private func expect(_ host: String) throws(TLSFailure) {
+        // RFC 6066 §3: "Literal IPv4 and IPv6 addresses are not permitted in 'HostName'."
+        if !host.contains(":"), host.contains(where: { $0.isLetter }) {
+            try check(gnutls_server_name_set(handle, GNUTLS_NAME_DNS, host, host.utf8.count), "name the server")
+        }
+        // The library keeps the pointer until it looks at the certificate.
+        let bytes = host.utf8CString
+        let name = UnsafeMutableBufferPointer<CChar>.allocate(capacity: bytes.count)
+        _ = name.initialize(from: bytes)
+        expectedName = name
+        gnutls_session_set_verify_cert(handle, name.baseAddress, 0)
     }
 
     private func setProtocols(_ protocols: [String], flags: UInt32) throws(TLSFailure) {
@@ -107,6 +129,17 @@ final class TLSSession {
 
     /// Runs inside the handshake; anything but zero ends it with the alert `bad_certificate`.
     func verifyPeer() -> Int32 {
+        switch demand {
+        case .node(let node), .server(.key(let node)): verifyKey(node)
+        case .anyNode: verifyKey(nil)
+        // Nobody asked for it.
+        case .anyone, .server(.nothing): 0
+        // The library does it by itself (`expect`).
+        case .server(.host): GNUTLS_E_CERTIFICATE_ERROR
+        }
+    }
+
+    private func verifyKey(_ expected: NodeID?) -> Int32 {
         var count: UInt32 = 0
         // "Extra entries cause rejection" (spec/iroh-wire.md §2.1): a raw public key is one entry.
         guard let entry = gnutls_certificate_get_peers(handle, &count), count == 1,
@@ -122,8 +155,19 @@ final class TLSSession {
 
     /// The key that was shown though another was dialled.
     var wrongKey: NodeID? {
-        guard case .key(let node) = peerCertificate, let expected, node != expected else { return nil }
-        return node
+        guard case .key(let shown) = peerCertificate else { return nil }
+        switch demand {
+        case .node(let node), .server(.key(let node)): return shown == node ? nil : shown
+        case .server, .anyNode, .anyone: return nil
+        }
+    }
+
+    /// The peer has shown what we want of it.
+    var hasMetDemand: Bool {
+        switch demand {
+        case .node, .anyNode, .server(.key): if case .key = peerCertificate { true } else { false }
+        case .server(.host), .server(.nothing), .anyone: true
+        }
     }
 
     /// The protocol both sides agreed on; nil before the handshake got there.

@@ -45,6 +45,7 @@ package struct TransportConfiguration: Sendable {
 
     /// Streams a peer that is not yet authorized may open (DESIGN §5).
     package var unauthorizedStreams: UInt64 = 1
+    package var unauthorizedUnidirectionalStreams: UInt64 = 0
 
     /// Bytes one stream holds that were never sent: a writer waits beyond it. Four slabs keep the packet writer busy while
     /// the writing task is resumed.

@@ -100,7 +100,7 @@ struct DraftTests {
         if again { try check() } else { #expect(throws: ClientStoreError.self) { try check() } }
     }
 
-    @Test("a draft that certainly did not arrive can be sent again although that could not be kept; one that arrived cannot")
+    @Test("a draft that certainly did not arrive can be sent again although that was not kept; one that arrived cannot")
     func knownHere() throws {
         var records = ClientRecords()
         let draft = try written("hello", &records)

@@ -1,6 +1,7 @@
 package import MewBase
 internal import MewLoop
 package import MewRelay
+internal import MewQUICCore
 package import MewSim
 package import MewWire
 
@@ -8,14 +9,23 @@ package import MewWire
 package struct SimRelayConnector: RelayConnector {
     private let machine: SimMachine
     private let cutsStreams: Bool
+    private let triesHTTP3: Bool
     private let tellsAddresses: Bool
 
     /// - Parameters:
     ///   - cutsStreams: see `SimTCPStream`.
+    ///   - triesHTTP3: on UDP at the number of the TCP port.
     ///   - tellsAddresses: relays can be asked by UDP as well.
-    package init(_ node: SimNode, cutsStreams: Bool = false, tellsAddresses: Bool = false) {
+    package init(
+        _ node: SimNode, cutsStreams: Bool = false, triesHTTP3: Bool = false, tellsAddresses: Bool = false
+    ) {
         machine = SimMachine(node: node)
-        (self.cutsStreams, self.tellsAddresses) = (cutsStreams, tellsAddresses)
+        (self.cutsStreams, self.triesHTTP3, self.tellsAddresses) = (cutsStreams, triesHTTP3, tellsAddresses)
+    }
+
+    package func http3Target(of url: RelayURL) async throws(StreamFailure) -> HTTP3Target? {
+        guard triesHTTP3, let address = SocketAddress("\(url.host):\(url.port)") else { return nil }
+        return HTTP3Target(addresses: [address], demand: .nothing)
     }
 
     package func addresses(of url: RelayURL) async -> [SocketAddress] {

@@ -13,6 +13,8 @@ package struct ControlRelay: Equatable, Sendable {
     package let state: String
     /// How long it has been connected; or until the next try, while waiting.
     package let stateMs: Int64?
+    /// `http/3` or `websocket`: what carries the connection; nil without one, and of an older daemon.
+    package let transport: String?
     package let roundTripMs: Double?
     /// Half a sentence: why there is no connection, or what the relay complains about.
     package let problem: String?
@@ -26,11 +28,11 @@ package struct ControlRelay: Equatable, Sendable {
 
     package init(
         url: String, role: String, state: String, stateMs: Int64?, roundTripMs: Double?, problem: String?,
-        isAdvertised: Bool, isElsewhere: Bool, record: String?
+        isAdvertised: Bool, isElsewhere: Bool, record: String?, transport: String? = nil
     ) {
         (self.url, self.role, self.state, self.stateMs) = (url, role, state, stateMs)
         (self.roundTripMs, self.problem, self.isAdvertised) = (roundTripMs, problem, isAdvertised)
-        (self.isElsewhere, self.record) = (isElsewhere, record)
+        (self.isElsewhere, self.record, self.transport) = (isElsewhere, record, transport)
     }
 
     /// One object of `mew status --json`.
@@ -42,6 +44,7 @@ package struct ControlRelay: Equatable, Sendable {
             "state_ms": stateMs.map(JSON.integer) ?? .null, "rtt_ms": roundTripMs.map(JSON.number) ?? .null,
             "problem": problem.map(JSON.string) ?? .null, "advertised": .bool(isAdvertised),
             "elsewhere": .bool(isElsewhere), "record": record.map(JSON.string) ?? .null,
+            "transport": transport.map(JSON.string) ?? .null,
         ]
     }
 
@@ -50,7 +53,8 @@ package struct ControlRelay: Equatable, Sendable {
             url: try reader.text("url"), role: try reader.text("role"), state: try reader.text("state"),
             stateMs: reader.optionalInteger("state_ms"), roundTripMs: reader.optionalNumber("rtt_ms"),
             problem: reader.optionalText("problem"), isAdvertised: try reader.flag("advertised"),
-            isElsewhere: try reader.flag("elsewhere"), record: reader.optionalText("record"))
+            isElsewhere: try reader.flag("elsewhere"), record: reader.optionalText("record"),
+            transport: reader.optionalText("transport"))
     }
 }
 
@@ -74,6 +78,7 @@ extension ControlRelay {
         self.init(
             url: relay.url.description, role: relay.role.rawValue, state: state, stateMs: stateMs,
             roundTripMs: relay.status?.roundTrip?.milliseconds, problem: relay.status?.problem,
-            isAdvertised: relay.isAdvertised, isElsewhere: relay.status?.isSuperseded ?? false, record: record)
+            isAdvertised: relay.isAdvertised, isElsewhere: relay.status?.isSuperseded ?? false, record: record,
+            transport: relay.status?.transport?.rawValue)
     }
 }

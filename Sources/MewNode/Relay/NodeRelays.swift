@@ -165,7 +165,8 @@ actor NodeRelays {
         settings.account = account
         settings.showsAccount = strict.contains(url)
         settings.isNamedByOwner = named.contains { $0.isSamePlace(as: url) }
-        let leg = RelayLeg(settings, connector: connector, loop: loop, entropy: entropy)
+        let leg = RelayLeg(
+            settings, connector: connector, endpoint: endpoint, loop: loop, entropy: entropy)
         let carrier = await endpoint.attach(RelayCarrier(leg))
         names[carrier] = url
         if !isStopped { await leg.start() }

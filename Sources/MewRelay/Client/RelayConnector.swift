@@ -1,5 +1,6 @@
 package import MewBase
 package import MewLoop
+internal import MewQUICCore
 package import MewWire
 internal import Synchronization
 
@@ -8,11 +9,16 @@ package protocol RelayConnector: Sendable {
     /// Connects to where `url` points, with TLS when it says so. Bounded in time.
     func connect(to url: RelayURL) async throws(StreamFailure) -> any TCPStream
 
+    /// Where and how the relay is reached over HTTP/3; nil when that is not to be tried.
+    func http3Target(of url: RelayURL) async throws(StreamFailure) -> HTTP3Target?
+
     /// Where the relay is, in the order to be tried, each address with the port of `url`; none when that is not known.
     func addresses(of url: RelayURL) async -> [SocketAddress]
 }
 
 extension RelayConnector {
+    package func http3Target(of url: RelayURL) async throws(StreamFailure) -> HTTP3Target? { nil }
+
     /// Its streams are not of this network: nobody can be asked by UDP.
     package func addresses(of url: RelayURL) async -> [SocketAddress] { [] }
 }
@@ -38,6 +44,18 @@ package final class NetworkRelayConnector: RelayConnector {
         // A name may end with the root's dot; certificates never do.
         let host = url.host.last == "." ? String(url.host.dropLast()) : url.host
         return try await dialler.connect(host: host, port: url.port, tls: url.isSecure ? try authorities(of: url) : nil)
+    }
+
+    package func http3Target(of url: RelayURL) async throws(StreamFailure) -> HTTP3Target? {
+        let host = url.host.last == "." ? String(url.host.dropLast()) : url.host
+        let addresses = try await dialler.addresses(of: host, port: url.port)
+        return HTTP3Target(addresses: addresses, demand: try demand(of: url, host))
+    }
+
+    /// A key that the URL pins needs no certificate beside it.
+    private func demand(of url: RelayURL, _ host: String) throws(StreamFailure) -> ServerDemand {
+        if let key = url.key { return .key(key) }
+        return url.isSecure ? .host(host, try authorities(of: url).store) : .nothing
     }
 
     package func addresses(of url: RelayURL) async -> [SocketAddress] {

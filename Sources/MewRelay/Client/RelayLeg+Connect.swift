@@ -22,49 +22,62 @@ extension RelayLeg {
     }
 
     private func connectAndServe() async -> LegEnd {
-        let stream: any TCPStream
-        do throws(StreamFailure) {
-            stream = try await connector.connect(to: url)
-        } catch {
-            return .stream(error)
+        var opened = await open()
+        while true {
+            switch opened {
+            case .http3: opened = await serveHTTP3()
+            case .webSocket(let stream, let admitted):
+                let end = await serve(stream, admitted)
+                guard case .welcomed = http3.opening, end == .ended else {
+                    await stream.close()
+                    return end
+                }
+                // HTTP/3 goes on where this ends: the relay gives it the packets already.
+                loop.spawn { await stream.close() }
+                opened = .http3
+            case .failed(let end): return end
+            case .withoutHTTP3, .notNeeded: return .ended
+            }
         }
-        let end = await serve(stream)
-        await stream.close()
-        return end
     }
 
-    private func serve(_ stream: any TCPStream) async -> LegEnd {
-        let opening = LegOpening(stream: stream, settings: settings, entropy: entropy, showsAccount: showsAccount)
-        let admitted: LegOpening.Admitted
-        switch await opening.admitted(within: Self.admissionLimit, on: loop) {
-        case .success(let done): admitted = done
-        case .failure(let end): return end
-        }
+    private func serve(_ stream: any TCPStream, _ admitted: LegOpening.Admitted) async -> LegEnd {
         guard phase != .closed else { return .ended }
         framing = admitted.framing
         stunServer = admitted.answersStun ? stream.remote : nil
+        // What was sent over HTTP/3 since it fell silent is lost; who uses the leg hears that it is back.
+        if http3.fallBack == .underWay { phase = .connecting }
         begin()
         return await withTaskGroup(of: LegEnd.self) { group in
             group.addTask { await self.read(stream) }
             group.addTask { await self.write(stream) }
             group.addTask { await self.ping() }
+            group.addTask { await self.returnToHTTP3() }
             let end = await group.next() ?? .ended
             group.cancelAll()
             return end
         }
     }
 
-    private func begin() {
+    func begin() {
         let now = loop.now
-        phase = .connected(since: now)
-        set(problem: nil)
+        endDoubt()
+        endSupersession()
         // The first question is due at once: only its answer shows that the relay is good (spec/iroh-wire.md §4.5).
         pings = PingClock(asking: entropy.uint64())
-        report(.info, "relay_connected", "the relay \(url) forwards for us")
+        if case .connected = phase {
+            report(.info, "relay_transport", "the relay \(url) forwards for us over \(words) from now on")
+            return waiters.resumeAll()
+        }
+        phase = .connected(since: now)
+        set(problem: nil)
+        report(.info, "relay_connected", "the relay \(url) forwards for us over \(words)")
         waiters.resumeAll()
         if wasConnected { receiver?.returned?() }
         wasConnected = true
     }
+
+    private var words: String { (transport ?? .webSocket).words }
 
     // MARK: - Reading
 
@@ -122,9 +135,7 @@ extension RelayLeg {
             }
         case .ping(let value): say(.pong(value))
         case .pong(let value): ponged(value)
-        case .endpointGone(let node):
-            report(.debug, "relay_peer_gone", "\(node) is not at the relay \(url)")
-            if let number = peers.known(node) { receiver?.absent?(number) }
+        case .endpointGone(let node): absent(node)
         case .health(let words): complains(words.printable(limit: 120), for: Self.complaintLife)
         case .status(let health): changed(health)
         case .restarting(let reconnectInMs, _): restarting(after: .milliseconds(Int64(reconnectInMs)))
@@ -140,7 +151,13 @@ extension RelayLeg {
         deliver(packets.contents, packets.segmentSize, number)
     }
 
-    private func ponged(_ value: UInt64) {
+    /// A hint.
+    func absent(_ node: NodeID) {
+        report(.debug, "relay_peer_gone", "\(node) is not at the relay \(url)")
+        if let number = peers.known(node) { receiver?.absent?(number) }
+    }
+
+    func ponged(_ value: UInt64) {
         pings?.pong(value, now: loop.now)
         if firstPong == nil { firstPong = loop.now }
         if let doubt, value == doubt.payload {
@@ -153,29 +170,20 @@ extension RelayLeg {
     /// How long something that a relay says once, and never takes back, stays worth telling.
     static let complaintLife: Duration = .seconds(60)
 
-    private func changed(_ health: RelayHealth) {
+    func changed(_ health: RelayHealth) {
         switch health {
         case .healthy:
             set(problem: nil)
-            isSuperseded = false
+            endSupersession()
             waiters.resumeAll(.phase)
-        case .sameNodeConnectedElsewhere:
-            isSuperseded = true
-            complains(settings.account == nil ? Self.copyElsewhere : Self.othersTurn)
+        case .sameNodeConnectedElsewhere: superseded()
         case .rateLimited:
             complains("the relay slows us down: we send more than it forwards for one node", for: Self.complaintLife)
         case .unknown: break
         }
     }
 
-    private static let copyElsewhere =
-        "the same node is connected there once more, so a copy of its key is in use elsewhere; "
-        + "give one of the two a state directory of its own"
-    /// Of somebody who dials: several commands of one state directory are nothing wrong.
-    private static let othersTurn =
-        "the relay serves one command of this node at a time, the newest; this one goes on when that one ends"
-
-    private func complains(_ words: String, for time: Duration? = nil) {
+    func complains(_ words: String, for time: Duration? = nil) {
         set(problem: words, for: time)
         waiters.resumeAll(.phase)
         report(.warning, "relay_complains", "the relay \(url): \(words)")
@@ -184,7 +192,7 @@ extension RelayLeg {
     /// A relay cannot send us away for long.
     private static let longestRestart: Duration = .seconds(10)
 
-    private func restarting(after delay: Duration) {
+    func restarting(after delay: Duration) {
         restartDelay = min(delay, Self.longestRestart)
     }
 
@@ -204,7 +212,12 @@ extension RelayLeg {
 
     /// Queues a frame of ours, in front of packets.
     func say(_ frame: RelayFrame) {
-        if let framing { write(framing.encode(frame)) }
+        if let http3 = http3.serving {
+            // Of what we say a relay over HTTP/3 is asked this alone; it answers for itself.
+            if case .ping(let value) = frame { http3.ping(value) }
+        } else if let framing {
+            write(framing.encode(frame))
+        }
     }
 
     private func write(_ bytes: [UInt8]) {
@@ -214,7 +227,7 @@ extension RelayLeg {
 
     // MARK: - Pings
 
-    private func ping() async -> LegEnd {
+    func ping() async -> LegEnd {
         while let deadline = pings?.deadline {
             if loop.now < deadline {
                 guard await LoopClock(loop).pause(until: deadline) == .over else { return .ended }

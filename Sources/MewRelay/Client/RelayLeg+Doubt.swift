@@ -26,6 +26,8 @@ extension RelayLeg {
         case .waiting: break
         case .connecting: interrupt(.networkChanged)
         case .connected:
+            (http3.isHurried, http3.failures) = (true, 0)
+            waiters.resumeAll(.phase)
             endDoubt()
             ask(within: Self.quickAnswer)
         case .closed: break
@@ -41,17 +43,20 @@ extension RelayLeg {
         let timer = loop.schedule(at: deadline) { self.assumeIsolated { $0.answerIsMissing(payload) } }
         doubt = (payload, loop.now, timer)
         say(.ping(payload))
+        fallBack(at: loop.now.advanced(by: Self.fallBackAfter))
     }
 
     private func answerIsMissing(_ payload: UInt64) {
         guard doubt?.payload == payload else { return }
         doubt = nil
+        // What is opened beside it takes over, or says that there is nothing.
+        if http3.fallBack == .underWay { return }
         interrupt(.silent)
     }
 
     func endDoubt() {
         if let doubt { loop.cancel(doubt.timer) }
-        doubt = nil
+        (doubt, http3.fallBack) = (nil, .none)
     }
 
     private func interrupt(_ end: LegEnd) {

@@ -1,6 +1,7 @@
 package import MewBase
 package import MewIdentity
 package import MewLoop
+package import MewQUIC
 package import MewWire
 
 /// A connection to one relay that is kept up: upgrade, proof of the key, pings, and another try after each end
@@ -39,6 +40,9 @@ package actor RelayLeg {
     package nonisolated let settings: Settings
     package nonisolated let loop: any Loop
     let connector: any RelayConnector
+    /// Whose socket HTTP/3 goes by; nil: only WebSocket.
+    let endpoint: Endpoint?
+    var http3 = LegHTTP3()
     let entropy: any Entropy
 
     var phase = RelayLegStatus.Phase.connecting
@@ -50,12 +54,17 @@ package actor RelayLeg {
     private var warnings = RepeatedWarning()
     /// Takes the present complaint of the relay back.
     var problemTimer: LoopTimer?
-    var isSuperseded = false
+    var supersession = Supersession.none
     /// The node key is shown: the relay has refused a stranger.
     private(set) var showsAccount: Bool
     let output: LegOutput
     var peers = LegPeers()
-    var receiver: LegReceiver? { didSet { output.onRoom = receiver?.room } }
+    var receiver: LegReceiver? {
+        didSet {
+            output.onRoom = receiver?.room
+            http3.serving?.onRoom = receiver?.room
+        }
+    }
     /// Of the connection that is up.
     var framing: LegFraming?
     /// Where the relay says that it answers STUN, of the connection that is up or was up last.
@@ -74,7 +83,12 @@ package actor RelayLeg {
     private var runner: Task<Void, Never>?
     var waiters = LegWaiters()
 
-    package init(_ settings: Settings, connector: any RelayConnector, loop: any Loop, entropy: any Entropy) {
+    /// - Parameter endpoint: of the same loop; by its socket the relay is reached over HTTP/3.
+    package init(
+        _ settings: Settings, connector: any RelayConnector, endpoint: Endpoint? = nil, loop: any Loop,
+        entropy: any Entropy
+    ) {
+        self.endpoint = endpoint
         self.settings = settings
         showsAccount = settings.showsAccount && settings.account != nil
         self.connector = connector
@@ -99,7 +113,11 @@ package actor RelayLeg {
         phase = .closed
         // Nothing takes it back any more.
         set(problem: problem)
+        endSupersession()
         runner?.cancel()
+        giveUpHTTP3()
+        http3.serving?.close()
+        http3.serving = nil
         receiver = nil
         output.removeAll()
         waiters.resumeAll()
@@ -127,9 +145,10 @@ package actor RelayLeg {
         let lived = firstPong.map { $0.duration(to: loop.now) }
         let delay = delay(after: end, lived: lived)
         lastEnd = end
-        warn(end, again: delay, wasUp: framing != nil)
-        (firstPong, pings, isSuperseded) = (nil, nil, false)
+        warn(end, again: delay, wasUp: pings != nil)
+        (firstPong, pings) = (nil, nil)
         endDoubt()
+        endSupersession()
         set(problem: end.words)
         isHopeless = end.isFinal
         if case .denied = end, settings.account != nil {
@@ -161,8 +180,13 @@ package actor RelayLeg {
 
     package var status: RelayLegStatus {
         RelayLegStatus(
-            phase: phase, roundTrip: pings?.roundTrip, measured: pings?.measured, problem: problem,
-            advice: advice, lastFailure: lastEnd?.failure, isSuperseded: isSuperseded)
+            phase: phase, transport: transport, roundTrip: pings?.roundTrip, measured: pings?.measured,
+            problem: problem, advice: advice, lastFailure: lastEnd?.failure, isSuperseded: supersession == .certain)
+    }
+
+    var transport: RelayLegStatus.Transport? {
+        guard case .connected = phase else { return nil }
+        return http3.serving == nil ? .webSocket : .http3
     }
 
     /// TCP reaches the relay there, and it says that it answers STUN there as well; nil while it does not, or it is not known.
@@ -257,11 +281,21 @@ package actor RelayLeg {
     /// connection nothing waits, and everything is dropped.
     func hasRoom(for peer: UInt64) -> Bool {
         guard case .connected = phase else { return true }
+        if let http3 = http3.serving { return http3.hasRoom(for: peer) }
         return output.hasRoom(for: peer)
     }
 
+    /// What an HTTP datagram carries on most paths (QUIC and HTTP add some 45 bytes), and one of the sizes that connections look for
+    /// (`TransportConfiguration.probedPayloads`). Larger ones are lost over WebSocket too, so that no connection grows used to
+    /// something that HTTP/3 cannot carry on when it takes over.
+    static let maxPacketBytes = 1_342
+
     func enqueue(_ packets: LegPackets, to peer: UInt64) {
-        guard case .connected = phase, let framing, let node = peers.node(peer, now: loop.now) else { return }
+        guard case .connected = phase, min(packets.segmentSize, packets.bytes.count) <= Self.maxPacketBytes,
+            let node = peers.node(peer, now: loop.now)
+        else { return }
+        if let http3 = http3.serving { return http3.send(packets, to: node, numbered: peer) }
+        guard let framing else { return }
         let wasEmpty = output.isEmpty
         let size = max(1, packets.segmentSize)
         let batch = size * Self.maxBatchPackets

@@ -14,7 +14,22 @@ package struct RelayLegStatus: Sendable, Equatable {
         case closed
     }
 
+    /// What carries a leg.
+    package enum Transport: String, Sendable {
+        case http3 = "http/3"
+        case webSocket = "websocket"
+
+        var words: String {
+            switch self {
+            case .http3: "HTTP/3"
+            case .webSocket: "WebSocket"
+            }
+        }
+    }
+
     package let phase: Phase
+    /// Nil while there is no connection.
+    package let transport: Transport?
     /// Of the last ping; nil before the first pong.
     package let roundTrip: Duration?
     /// When that was.

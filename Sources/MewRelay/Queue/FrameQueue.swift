@@ -2,7 +2,8 @@ internal import MewBase
 
 /// What waits in several queues together.
 final class FrameBacklog {
-    fileprivate(set) var bytes = 0
+    /// Kept by the queues.
+    var bytes = 0
 }
 
 /// What waits to leave by one connection to or from a relay: answers of ours before packets of others, packets no longer than

@@ -21,6 +21,14 @@ enum DatagramFrame {
         }
     }
 
+    /// Writes the frame with one datagram that its receiver gets.
+    static func write(_ packet: UnsafeRawBufferPointer, of sender: NodeID, to target: UnsafeMutableRawBufferPointer) {
+        target[0] = RelayFrameType.relayToClientDatagram.rawValue
+        sender.copy(to: UnsafeMutableRawBufferPointer(rebasing: target[1...]))
+        target[RelayFrame.datagramHeadBytes - 1] = 0
+        UnsafeMutableRawBufferPointer(rebasing: target[RelayFrame.datagramHeadBytes...]).copyMemory(from: packet)
+    }
+
     /// Makes it the frame its receiver gets.
     ///
     /// - Parameter frame: one that `packets` has counted.

@@ -10,7 +10,7 @@ struct HTTPService {
     }
 
     let hub: RelayHub
-    let connection: RelayConnection
+    let client: any RelayClient
 
     func answer(_ request: HTTPRequest, _ body: [UInt8]) -> Answer {
         switch (request.method, request.path) {
@@ -76,7 +76,7 @@ struct HTTPService {
         case "PUT":
             // Whom the relay does not serve it keeps nothing for. Who wrote it the signature tells.
             if let refusal = hub.rules.refusal(of: node, token: request.bearerToken) {
-                hub.tellRecordRefused(node, of: connection, refusal)
+                hub.tellRecordRefused(node, of: client, refusal)
                 return refuseRecord(403, "not authorized")
             }
             return store(body, of: node)
@@ -89,7 +89,7 @@ struct HTTPService {
         do throws(SignedRecord.Refusal) {
             let record = try SignedRecord(body: body, of: node)
             // An older one is no mistake of its sender's: it is thanked, and the newer one stays.
-            if hub.records.store(record, from: connection.source, now: hub.now) == .stored {
+            if hub.records.store(record, from: client.source, now: hub.now) == .stored {
                 hub.metrics.recordsStored += 1
             }
             return Answer(response: HTTPResponse(204))

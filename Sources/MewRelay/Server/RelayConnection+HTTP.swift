@@ -74,7 +74,7 @@ extension RelayConnection {
         case .needMore: break
         case .refused(let response): respond(response, [], .closed)
         case .body(let body):
-            let answer = HTTPService(hub: hub, connection: self).answer(request, body)
+            let answer = HTTPService(hub: hub, client: self).answer(request, body)
             respond(answer.response, answer.body, .closed)
         }
     }

@@ -92,7 +92,7 @@ extension RelayConnection {
         if !input.isEmpty { unread = Array(input) }
     }
 
-    private static let tellRateEvery: Duration = .seconds(30)
+    static let tellRateEvery: Duration = .seconds(30)
 
     private func makeWait() {
         guard let bucket else { return }

@@ -1,5 +1,6 @@
 internal import MewBase
 internal import MewLoop
+internal import MewWire
 
 // Who may come in, and who has to give way.
 
@@ -37,7 +38,7 @@ extension RelayHub {
         }
     }
 
-    private func enter(_ source: SourceBudget.Source) -> SourceBudget.Refusal? {
+    func enter(_ source: SourceBudget.Source) -> SourceBudget.Refusal? {
         guard let refusal = budget.enter(source, limits) else { return nil }
         let isRoomMade =
             switch refusal {
@@ -69,6 +70,10 @@ extension RelayHub {
             guard let node = connection.node, connection.refusal(as: node) != nil else { continue }
             metrics.denied += 1
             connection.end(code: 1008, "not authorized any more", .denied("not authorized any more"))
+        }
+        for client in Array(http3.values) where client.isRefusedNow {
+            metrics.denied += 1
+            client.end(.denied, "not authorized any more", .denied("not authorized any more"))
         }
     }
 }

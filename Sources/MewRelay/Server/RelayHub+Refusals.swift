@@ -6,21 +6,21 @@ internal import MewLoop
 
 extension RelayHub {
     /// By the access rules.
-    func tellRefused(_ node: NodeID, of connection: RelayConnection, _ refusal: AccessRules.Refusal) {
+    func tellRefused(_ node: NodeID, of connection: any RelayClient, _ refusal: AccessRules.Refusal) {
         var fields = ["node": Diagnostic.Value.text(node.z32)]
         if let account = connection.account { fields["account"] = .text(account.z32) }
         tell("client_refused", "a client was refused: \(refusal.words)", connection, .rules, fields)
     }
 
     /// - Parameter claim: the node that it says to be, or to come for.
-    func tellUnproven(_ claim: NodeID, of connection: RelayConnection, _ unproven: RelayAdmission.Unproven) {
+    func tellUnproven(_ claim: NodeID, of connection: any RelayClient, _ unproven: RelayAdmission.Unproven) {
         tell(
             "client_refused", "a client was refused: \(unproven.words)", connection, .proof,
             ["claims": .text(claim.z32)])
     }
 
     /// The record of a node that the relay does not serve.
-    func tellRecordRefused(_ node: NodeID, of connection: RelayConnection, _ refusal: AccessRules.Refusal) {
+    func tellRecordRefused(_ node: NodeID, of connection: any RelayClient, _ refusal: AccessRules.Refusal) {
         tell(
             "record_refused", "a node's record was refused: \(refusal.words)", connection, .rules,
             ["node": .text(node.z32)])
@@ -43,10 +43,10 @@ extension RelayHub {
     }
 
     private func tell(
-        _ name: String, _ message: String, _ connection: RelayConnection, _ kind: RefusalLog.Kind,
+        _ name: String, _ message: String, _ connection: any RelayClient, _ kind: RefusalLog.Kind,
         _ fields: [String: Diagnostic.Value]
     ) {
-        tell(name, message, (connection.source, connection.socket.peer), kind, fields)
+        tell(name, message, (connection.source, connection.peer), kind, fields)
     }
 
     private func tell(

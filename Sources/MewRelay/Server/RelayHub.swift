@@ -24,16 +24,20 @@ final class RelayHub {
     /// What waits in all of them.
     let backlog = FrameBacklog()
     var connections: [ConnectionNumber: RelayConnection] = [:]
+    /// Those over HTTP/3.
+    var http3: [ConnectionNumber: HTTP3Client] = [:]
     var budget = SourceBudget()
     /// Those who have not proven a node ID, in the order they came.
     var strangers: [ConnectionNumber] = []
-    private var table: RelayTable
+    var table: RelayTable
     var lastNumber: UInt64 = 0
     private var listeners: [any StreamListener] = []
     var datagrams: [any DatagramSocket] = []
     private(set) lazy var stun = StunDoors(limits.stun) { [unowned self] counter in metrics[keyPath: counter] += 1 }
     private var toFlush: [RelayConnection] = []
-    private var emptied: CheckedContinuation<Void, Never>?
+    var emptied: CheckedContinuation<Void, Never>?
+    /// Nobody is let in any more.
+    private(set) var isStopping = false
 
     /// Where connections read to; what must stay is copied.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: RelayHub.scratchBytes, alignment: 64)
@@ -73,7 +77,8 @@ final class RelayHub {
     /// What is there now, and what was counted.
     var snapshot: RelayMetrics {
         var metrics = metrics
-        metrics.connections = connections.count
+        metrics.connections = connections.count + http3.count
+        metrics.http3Connections = http3.count
         metrics.strangers = budget.strangers
         metrics.sources = budget.sourceCount
         metrics.nodes = table.nodeCount
@@ -124,7 +129,7 @@ final class RelayHub {
         for action in table.leave(node, connection.number) { perform(action, of: node, connection.audience) }
     }
 
-    private func count(_ cause: Cause) {
+    func count(_ cause: Cause) {
         switch cause {
         case .violation: metrics.violations += 1
         case .silent: metrics.silent += 1
@@ -141,33 +146,26 @@ final class RelayHub {
         budget.leave(connection)
         if connection.isStranger { strangers.removeAll { $0 == connection.number } }
         connection.release(aborting: cause == .silent || cause == .stalled)
-        guard connections.isEmpty else { return }
+        tellWhenEmpty()
+    }
+
+    func tellWhenEmpty() {
+        guard connections.isEmpty, http3.isEmpty else { return }
         emptied?.resume()
         emptied = nil
     }
 
-    private func perform(_ action: RelayTable.Action, of node: NodeID, _ audience: Set<NodeID>) {
+    func perform(_ action: RelayTable.Action, of node: NodeID, _ audience: Set<NodeID>) {
         switch action {
-        case .displaced(let number): connections[number].map { tell($0, .sameNodeConnectedElsewhere) }
-        case .promoted(let number): connections[number].map { tell($0, .healthy) }
-        case .evict(let number):
-            connections[number]?.end(code: 1008, "this node has newer connections", .evicted)
+        case .displaced(let number): client(number)?.tell(.sameNodeConnectedElsewhere)
+        case .promoted(let number): client(number)?.tell(.healthy)
+        case .evict(let number): client(number)?.evict()
         case .gone:
-            for listener in audience {
-                guard let number = table.active(listener) else { continue }
-                connections[number]?.hint(.endpointGone(node))
-            }
+            for listener in audience { table.active(listener).flatMap(client)?.hear(gone: node) }
         }
     }
 
-    private func tell(_ connection: RelayConnection, _ health: RelayHealth) {
-        switch (connection.version, health) {
-        case (.v2, _): connection.answer(.status(health))
-        case (.v1, .sameNodeConnectedElsewhere):
-            connection.answer(.health("this node is connected once more, and that connection gets its packets"))
-        case (.v1, _): break
-        }
-    }
+    private func client(_ number: ConnectionNumber) -> (any RelayClient)? { connections[number] ?? http3[number] }
 
     // MARK: - Admission
 
@@ -208,9 +206,13 @@ final class RelayHub {
             metrics.packetsUnknownReceiver += packets
             return true
         }
-        guard let number = table.active(receiverID), let receiver = connections[number] else {
+        guard let number = table.active(receiverID) else {
             metrics.packetsUnknownReceiver += packets
             tell(sender, isAbsent: receiverID)
+            return true
+        }
+        guard let receiver = connections[number] else {
+            forward(UnsafeRawBufferPointer(frame), of: node, from: sender, to: receiverID, number)
             return true
         }
         if receiver.blockedSince != nil { receiver.expire() }
@@ -222,10 +224,19 @@ final class RelayHub {
         receiver.queue.append(of: sender.number, packets: packets, byteCount: wireBytes, now: now) {
             WebSocketWriter.write(.binary, UnsafeRawBufferPointer(frame), to: $0)
         }
+        forwarded(packets, byteCount - RelayFrame.datagramHeadBytes)
+        remember(receiverID, hears: sender)
+        leaveSoon(receiver)
+        return true
+    }
+
+    func forwarded(_ packets: Int, _ byteCount: Int) {
         metrics.framesForwarded += 1
         metrics.packetsForwarded += packets
-        metrics.bytesForwarded += byteCount - RelayFrame.datagramHeadBytes
-        remember(receiverID, hears: sender)
+        metrics.bytesForwarded += byteCount
+    }
+
+    func leaveSoon(_ receiver: RelayConnection) {
         if receiver.blockedSince != nil {
             receiver.rearm()
         } else if receiver.queue.waitingBytes >= Self.flushBytes {
@@ -233,21 +244,20 @@ final class RelayHub {
         } else {
             flushLater(receiver)
         }
-        return true
     }
 
     /// Who dials a node that is not here need not wait for it. Clients that know nothing of it take it as the news that a node has
     /// left. Once in a while for each: a packet that is repeated sooner is of the same flight.
-    private func tell(_ sender: RelayConnection, isAbsent node: NodeID) {
+    func tell(_ sender: any RelayClient, isAbsent node: NodeID) {
         if let last = sender.lastAbsent, last.node == node, last.told.duration(to: now) < Self.absenceTold { return }
         sender.lastAbsent = (node, now)
-        sender.hint(.endpointGone(node))
+        sender.hear(gone: node)
     }
 
     private static let absenceTold: Duration = .milliseconds(500)
 
     /// Most frames go where the one before went.
-    private func remember(_ receiver: NodeID, hears sender: RelayConnection) {
+    func remember(_ receiver: NodeID, hears sender: any RelayClient) {
         guard sender.lastReceiver != receiver else { return }
         sender.lastReceiver = receiver
         if sender.audience.count < limits.goneAudience { sender.audience.insert(receiver) }
@@ -273,6 +283,7 @@ final class RelayHub {
     // MARK: - Ending
 
     func stopListening() {
+        isStopping = true
         for listener in listeners { listener.close() }
         for socket in datagrams { socket.close() }
         stun.removeAll()
@@ -292,15 +303,17 @@ final class RelayHub {
             case .closing: break
             }
         }
+        for client in Array(http3.values) { client.sayGoodbye(restartIn: limits.restartIn, for: limits.restartFor) }
     }
 
     func dropAll() {
         for connection in Array(connections.values) { drop(connection, .ending) }
+        for client in Array(http3.values) { client.drop() }
     }
 
     /// Returns when no connection is left.
     func empty(_ continuation: CheckedContinuation<Void, Never>) {
-        guard !connections.isEmpty else { return continuation.resume() }
+        guard !connections.isEmpty || !http3.isEmpty else { return continuation.resume() }
         emptied = continuation
     }
 }

@@ -35,6 +35,12 @@ package struct RelayLimits: Sendable {
     /// The same for what is about others, who could make us say so much that no answer has room.
     package var queuedHints = 64
 
+    /// The same for clients over HTTP/3; what is ours goes another way there.
+    var lanes: PacketLanes.Limits {
+        .init(
+            packets: queuedPacketsPerPair, bytes: queuedBytes, bytesInAll: queuedBytesInAll, age: queueTime, answers: 0)
+    }
+
     var queue: FrameQueue<ConnectionNumber>.Limits {
         .init(
             packets: queuedPacketsPerPair, bytes: queuedBytes, bytesInAll: queuedBytesInAll, age: queueTime,

@@ -19,12 +19,15 @@ package struct RelayMetrics: Equatable, Sendable {
     package var recordsServed = 0
     package var recordsRefused = 0
     package var versionNegotiations = 0
+    package var capsulePackets = 0
+    package var packetsRepeated = 0
     package var stunAnswers = 0
     package var stunRefusals = 0
     package var stunOverBudget = 0
 
     // Gauges.
     package var connections = 0
+    package var http3Connections = 0
     package var strangers = 0
     package var sources = 0
     package var nodes = 0
@@ -47,10 +50,18 @@ package struct RelayMetrics: Equatable, Sendable {
         ("packets_unknown_receiver_total", "packets for a node that is not here", { $0.packetsUnknownReceiver }),
         ("packets_queue_full_total", "packets dropped because too many waited", { $0.packetsQueueFull }),
         ("packets_expired_total", "packets dropped because they waited too long", { $0.packetsExpired }),
-        ("rate_limited_total", "times a client was made to wait", { $0.rateLimited }),
+        (
+            "rate_limited_total", "times a client had to wait, or lost a packet, because it sent more than it may",
+            { $0.rateLimited }
+        ),
         ("records_stored_total", "address records stored", { $0.recordsStored }),
         ("records_served_total", "address records served", { $0.recordsServed }),
         ("records_refused_total", "address records that were none", { $0.recordsRefused }),
+        ("capsule_packets_total", "packets that came over HTTP/3 and fitted into no datagram", { $0.capsulePackets }),
+        (
+            "packets_repeated_total", "packets that were lost on the way to a client over HTTP/3 and sent again",
+            { $0.packetsRepeated }
+        ),
         (
             "version_negotiations_total", "probes for address discovery that were told to give up",
             { $0.versionNegotiations }
@@ -62,6 +73,7 @@ package struct RelayMetrics: Equatable, Sendable {
 
     private static let gauges: [(String, String, @Sendable (RelayMetrics) -> Int)] = [
         ("connections", "connections", { $0.connections }),
+        ("http3_connections", "of these, over HTTP/3", { $0.http3Connections }),
         ("strangers", "connections that have not proven a node ID", { $0.strangers }),
         ("sources", "networks that have a connection", { $0.sources }),
         ("nodes", "node IDs that packets can be sent to", { $0.nodes }),

@@ -1,6 +1,8 @@
 package import MewBase
 package import MewIdentity
 package import MewLoop
+package import MewQUIC
+internal import MewQUICCore
 
 /// What a relay is started with.
 package struct RelaySettings: Sendable {
@@ -23,6 +25,9 @@ package actor RelayServer {
     package nonisolated let unownedExecutor: UnownedSerialExecutor
     private let loop: any Loop
     private let hub: RelayHub
+    private let entropy: any Entropy
+    /// For HTTP/3.
+    private var endpoint: Endpoint?
     private var isDraining = false
 
     package init(
@@ -30,6 +35,7 @@ package actor RelayServer {
         diagnostics: any DiagnosticSink = NoDiagnostics()
     ) {
         self.loop = loop
+        self.entropy = entropy
         unownedExecutor = loop.asUnownedSerialExecutor()
         hub = RelayHub(settings, on: loop, entropy: entropy, diagnostics: diagnostics)
     }
@@ -66,12 +72,75 @@ package actor RelayServer {
         try hub.answerProbes(address, network)
     }
 
+    /// Listens for HTTP/3 on these addresses (ARCHITECTURE.md, "Relay over HTTP/3"). Once. Where STUN is answered on one of them
+    /// already, both have one socket from now on.
+    ///
+    /// - Returns: where it listens, with the ports that were taken.
+    @discardableResult
+    package func listenHTTP3(
+        _ addresses: [SocketAddress], network: any DatagramNetwork = KernelNetwork()
+    ) async throws(BindFailure) -> [SocketAddress] {
+        precondition(endpoint == nil, "one endpoint for all addresses")
+        let front = HTTP3Front(hub)
+        let shared = addresses.filter { address in hub.stun.doors.contains { $0.address == address } }
+        for address in shared { hub.stopAnswering(address) }
+        let endpoint: Endpoint
+        do throws(BindFailure) {
+            endpoint = try await Endpoint.bind(
+                front.configuration(addresses), network: network, loop: loop, entropy: entropy)
+        } catch {
+            for address in shared { answerStunAgain(address, network) }
+            throw error
+        }
+        self.endpoint = endpoint
+        await endpoint.serve(front)
+        if !shared.isEmpty { await answerStun(at: shared, by: endpoint) }
+        return await endpoint.localAddresses
+    }
+
+    private func answerStunAgain(_ address: SocketAddress, _ network: any DatagramNetwork) {
+        do throws(SocketError) {
+            _ = try hub.answerStun(address, network)
+        } catch {
+            hub.diagnostics.record(
+                Diagnostic(.warning, "relay", "stun_failed", "STUN is not answered on UDP \(address): \(error)"))
+        }
+    }
+
+    private func answerStun(at addresses: [SocketAddress], by endpoint: Endpoint) async {
+        for address in addresses {
+            hub.stun.add(
+                StunDoors.Door(
+                    port: .main, address: address,
+                    // The endpoint has the same loop, and flushes at the end of the turn.
+                    send: { bytes, to, from in
+                        endpoint.assumeIsolated { $0.sendStray(bytes, to: to, from: from) }
+                    }, flush: {}))
+        }
+        await endpoint.handleStun { [weak self] packet in
+            let (bytes, from, to) = (Array(packet.bytes), packet.from, packet.to)
+            self?.assumeIsolated { $0.heard(bytes, from: from, to: to) }
+        }
+    }
+
+    private func heard(_ bytes: [UInt8], from source: SocketAddress, to local: SocketAddress?) {
+        guard let local else { return }
+        bytes.withUnsafeBytes { hub.stun.hear($0, at: .main, from: source, to: local, now: loop.now) }
+        hub.stun.flush()
+    }
+
     /// What was counted, and what is there now.
     package var metrics: RelayMetrics { hub.snapshot }
 
     /// For connections that come from now on.
-    package func replace(identity: TLSIdentity) {
+    package func replace(identity: TLSIdentity) async {
         hub.identity = identity
+        do throws(BindFailure) {
+            try await endpoint?.replace(authentication: .anonymousClients(identity.store))
+        } catch {
+            hub.diagnostics.record(
+                Diagnostic(.error, "relay", "certificate_failed", "HTTP/3 goes on with the old certificate: \(error)"))
+        }
     }
 
     package var rules: AccessRules { hub.rules }
@@ -91,5 +160,6 @@ package actor RelayServer {
         let timer = loop.schedule(at: loop.now.advanced(by: hub.limits.drain)) { [hub] in hub.dropAll() }
         await withCheckedContinuation { hub.empty($0) }
         loop.cancel(timer)
+        await endpoint?.close(code: HTTP3Front.noError, reason: "the relay ends")
     }
 }

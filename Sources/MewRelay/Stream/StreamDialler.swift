@@ -31,14 +31,16 @@ package struct StreamDialler: Sendable {
         return try dialled.result(late: .timedOut).get()
     }
 
-    private func dial(_ host: String, _ port: UInt16, _ tls: TLSTrust?) async throws(StreamFailure) -> any TCPStream {
-        let addresses: [SocketAddress]
+    func addresses(of host: String, port: UInt16) async throws(StreamFailure) -> [SocketAddress] {
         do throws(HostLookup.Failure) {
-            addresses = try await names.addresses(of: host, port: port)
+            return try await names.addresses(of: host, port: port)
         } catch {
             throw .lookup(error)
         }
-        let (socket, address) = try await race(addresses)
+    }
+
+    private func dial(_ host: String, _ port: UInt16, _ tls: TLSTrust?) async throws(StreamFailure) -> any TCPStream {
+        let (socket, address) = try await race(try await addresses(of: host, port: port))
         guard let tls else { return PlainStream(socket, to: address) }
         return try await TLSStream.connect(over: socket, to: address, trust: tls, host: host, on: loop)
     }

@@ -1,4 +1,5 @@
 internal import CQuic
+package import MewQUICCore
 
 /// What a server shows of itself: a certificate chain and its private key.
 ///
@@ -22,6 +23,9 @@ package final class TLSIdentity: @unchecked Sendable {
     deinit {
         gnutls_certificate_free_credentials(handle)
     }
+
+    /// For QUIC.
+    package var store: CertificateStore { CertificateStore(handle, of: self) }
 
     private static func failure(_ status: Int32, _ certificate: PEMFile, _ key: PEMFile) -> TLSFailure {
         guard status != GNUTLS_E_CERTIFICATE_KEY_MISMATCH else {
@@ -71,6 +75,9 @@ package final class TLSTrust: @unchecked Sendable {
             throw .identity("a certificate in \(file.path) is damaged", hint: "Write the file again.")
         }
     }
+
+    /// For QUIC.
+    package var store: CertificateStore { CertificateStore(handle, of: self) }
 
     deinit {
         gnutls_certificate_free_credentials(handle)

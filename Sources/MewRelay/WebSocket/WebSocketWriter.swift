@@ -12,6 +12,15 @@ enum WebSocketWriter {
         UnsafeMutableRawBufferPointer(rebasing: target[headBytes(payload.count)...]).copyMemory(from: payload)
     }
 
+    /// The same with a payload that `fill` writes.
+    static func write(
+        _ opcode: WebSocketReader.Opcode, payloadBytes: Int, to target: UnsafeMutableRawBufferPointer,
+        _ fill: (UnsafeMutableRawBufferPointer) -> Void
+    ) {
+        writeHead(opcode, payloadBytes, target)
+        fill(UnsafeMutableRawBufferPointer(rebasing: target[headBytes(payloadBytes)...]))
+    }
+
     static func frame(_ opcode: WebSocketReader.Opcode, _ payload: [UInt8]) -> [UInt8] {
         array(byteCount(payloadBytes: payload.count)) { target in
             payload.withUnsafeBytes { write(opcode, $0, to: target) }

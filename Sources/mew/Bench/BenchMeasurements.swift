@@ -3,6 +3,7 @@ import MewIdentity
 import MewLoop
 import MewQUIC
 import MewWire
+import Synchronization
 
 /// Round trips, sorted.
 struct RoundTrips: Sendable {
@@ -70,18 +71,11 @@ struct BenchMeasurements: Sendable {
     func echo(count: Int) async throws(CommandFailure) -> RoundTrips {
         let clock = ContinuousClock()
         return try await onStream(.echo) { stream in
-            let payload = [UInt8](repeating: 0x6d, count: Self.echoBytes)
             var times: [Duration] = []
             times.reserveCapacity(count)
             for turn in -Self.warmUp..<count {
-                let start = clock.now
-                try await stream.write(payload)
-                var left = payload.count
-                while left > 0 {
-                    guard let bytes = try await stream.read() else { throw BenchError.endedEarly }
-                    left -= bytes.count
-                }
-                if turn >= 0 { times.append(start.duration(to: clock.now)) }
+                let time = try await Self.roundTrip(on: stream, clock)
+                if turn >= 0 { times.append(time) }
             }
             return RoundTrips(times)
         }
@@ -99,6 +93,51 @@ struct BenchMeasurements: Sendable {
         }
     }
 
+    /// Round trips of 64 bytes for `time`, one after the other with a pause between, while `other` sends as fast as it can.
+    ///
+    /// - Returns: also how many bytes of the other came in that time.
+    func echo(
+        for time: Duration, beside other: NodeID, by otherRoute: Route
+    ) async throws(CommandFailure) -> (RoundTrips, bulk: Int) {
+        let clock = ContinuousClock()
+        let bulk = Mutex(0)
+        return try await peer.measure { [node, route, loop = peer.loop] endpoint in
+            await Self.exchange(endpoint, other, otherRoute, .send(.max)) { stream in
+                // It ends with the endpoint.
+                let reader = loop.spawn {
+                    while let bytes = try? await stream.read() { bulk.withLock { $0 += bytes.count } }
+                }
+                defer { reader.cancel() }
+                // Until it is as fast as it gets.
+                _ = await LoopClock(loop).pause(for: Self.settling)
+                return try await Self.exchange(endpoint, node, route, .echo) { stream in
+                    let (began, before) = (clock.now, bulk.withLock { $0 })
+                    var times: [Duration] = []
+                    while began.duration(to: clock.now) < time {
+                        times.append(try await Self.roundTrip(on: stream, clock))
+                        _ = await LoopClock(loop).pause(for: Self.betweenEchoes)
+                    }
+                    return (RoundTrips(times), bulk.withLock { $0 } - before)
+                }.get()
+            }
+        }
+    }
+
+    private static let settling: Duration = .seconds(2)
+    /// As often as somebody who types fast and sees what he types.
+    private static let betweenEchoes: Duration = .milliseconds(20)
+
+    private static func roundTrip(on stream: QUICStream, _ clock: ContinuousClock) async throws -> Duration {
+        let start = clock.now
+        try await stream.write([UInt8](repeating: 0x6d, count: echoBytes))
+        var left = echoBytes
+        while left > 0 {
+            guard let bytes = try await stream.read() else { throw BenchError.endedEarly }
+            left -= bytes.count
+        }
+        return start.duration(to: clock.now)
+    }
+
     // MARK: - Connections
 
     private enum BenchError: Error { case endedEarly }
@@ -106,17 +145,22 @@ struct BenchMeasurements: Sendable {
     private func onStream<Value: Sendable>(
         _ request: BenchRequest, _ body: @escaping @Sendable (QUICStream) async throws -> Value
     ) async throws(CommandFailure) -> Value {
-        try await peer.measure { [node, route] endpoint in
-            switch await Self.connect(endpoint, node, route) {
-            case .failure(let failure): return .failure(failure)
-            case .success(let connection):
-                do {
-                    let stream = try await connection.openStream()
-                    try await stream.write(request.bytes)
-                    return .success(try await body(stream))
-                } catch {
-                    return .failure(CommandFailure(.unreachable, "the measurement broke off: \(error)"))
-                }
+        try await peer.measure { [node, route] endpoint in await Self.exchange(endpoint, node, route, request, body) }
+    }
+
+    private static func exchange<Value: Sendable>(
+        _ endpoint: Endpoint, _ node: NodeID, _ route: Route, _ request: BenchRequest,
+        _ body: (QUICStream) async throws -> Value
+    ) async -> Result<Value, CommandFailure> {
+        switch await connect(endpoint, node, route) {
+        case .failure(let failure): return .failure(failure)
+        case .success(let connection):
+            do {
+                let stream = try await connection.openStream()
+                try await stream.write(request.bytes)
+                return .success(try await body(stream))
+            } catch {
+                return .failure(CommandFailure(.unreachable, "the measurement broke off: \(error)"))
             }
         }
     }

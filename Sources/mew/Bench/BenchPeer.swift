@@ -18,14 +18,17 @@ struct BenchPeer: Sendable {
     let endpoint: Endpoint
     let secret: SecretKey
 
-    /// - Parameter listening: where to bind; nil binds a free port and accepts nobody.
+    /// - Parameters:
+    ///   - listening: where to bind; nil binds a free port and accepts nobody.
+    ///   - reachingOut: other machines can be reached from that port.
     static func start(
-        on loop: EventLoop, listening address: SocketAddress? = nil
+        on loop: EventLoop, listening address: SocketAddress? = nil, reachingOut: Bool = false, usingBBR: Bool = false
     ) async throws(CommandFailure) -> BenchPeer {
         let secret = SecretKey.generate(entropy: SystemEntropy())
-        let configuration = EndpointConfiguration(
-            secret: secret, addresses: [address ?? .loopback(port: 0)],
+        var configuration = EndpointConfiguration(
+            secret: secret, addresses: [address ?? (reachingOut ? .anyIPv4 : .loopback(port: 0))],
             acceptedProtocols: address == nil ? [] : [applicationProtocol])
+        if usingBBR { configuration.useBBR() }
         do throws(BindFailure) {
             let endpoint = try await Endpoint.bind(
                 configuration, network: KernelNetwork(), loop: loop, entropy: SystemEntropy())

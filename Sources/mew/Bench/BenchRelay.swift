@@ -26,10 +26,11 @@ struct BenchLeg: Sendable {
     static let limit: Duration = .seconds(10)
 
     /// Returns when the relay forwards for the peer.
+    /// - Parameter overHTTP3: as soon as the relay answers it; otherwise WebSocket alone is tried.
     static func open(
-        _ url: RelayURL, of peer: BenchPeer, _ connector: NetworkRelayConnector
+        _ url: RelayURL, of peer: BenchPeer, _ connector: NetworkRelayConnector, overHTTP3: Bool
     ) async throws(CommandFailure) -> BenchLeg {
-        let leg = BenchCrowd.leg(url, peer.secret, connector, peer.loop)
+        let leg = BenchCrowd.leg(url, peer.secret, connector, overHTTP3 ? peer.endpoint : nil, peer.loop)
         let carrier = await peer.endpoint.attach(RelayCarrier(leg))
         try await BenchCrowd.connect([leg], on: peer.loop)
         return BenchLeg(leg: leg, carrier: carrier)
@@ -47,13 +48,14 @@ struct BenchCrowd: Sendable {
     /// A relay lets no more strangers in at once from one network.
     private static let atOnce = 32
 
+    /// - Parameter endpoint: whose socket all go by over HTTP/3; nil: over WebSocket.
     static func open(
-        _ count: Int, on url: RelayURL, _ connector: NetworkRelayConnector, _ loop: EventLoop
+        _ count: Int, on url: RelayURL, _ connector: NetworkRelayConnector, _ endpoint: Endpoint?, _ loop: EventLoop
     ) async throws(CommandFailure) -> BenchCrowd {
         var legs: [RelayLeg] = []
         while legs.count < count {
             let more = (0..<min(atOnce, count - legs.count)).map { _ in
-                leg(url, .generate(entropy: SystemEntropy()), connector, loop)
+                leg(url, .generate(entropy: SystemEntropy()), connector, endpoint, loop)
             }
             try await connect(more, on: loop)
             legs += more
@@ -70,9 +72,12 @@ struct BenchCrowd: Sendable {
     }
 
     static func leg(
-        _ url: RelayURL, _ secret: SecretKey, _ connector: NetworkRelayConnector, _ loop: EventLoop
+        _ url: RelayURL, _ secret: SecretKey, _ connector: NetworkRelayConnector, _ endpoint: Endpoint?,
+        _ loop: EventLoop
     ) -> RelayLeg {
-        RelayLeg(.init(url: url, secret: secret), connector: connector, loop: loop, entropy: SystemEntropy())
+        RelayLeg(
+            .init(url: url, secret: secret), connector: connector, endpoint: endpoint, loop: loop,
+            entropy: SystemEntropy())
     }
 
     static func connect(_ legs: [RelayLeg], on loop: EventLoop) async throws(CommandFailure) {
@@ -89,6 +94,15 @@ struct BenchCrowd: Sendable {
         guard !areConnected else { return }
         let problem = await legs.first?.status.problem ?? "it does not answer"
         throw CommandFailure(.unreachable, "cannot use the relay: \(problem)")
+    }
+
+    /// How many of them HTTP/3 carries.
+    var overHTTP3: Int {
+        get async {
+            var count = 0
+            for leg in legs where await leg.status.transport == .http3 { count += 1 }
+            return count
+        }
     }
 
     /// Returns when no leg has its first connection any more.

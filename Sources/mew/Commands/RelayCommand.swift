@@ -14,7 +14,7 @@ extension Command {
         "udp", "IP:PORT",
         "the other UDP port: STUN, and word to iroh endpoints that there is no address discovery (default: all addresses, port 7842)",
         read: Readers.socketAddress("--udp"))
-    private static let noUDP = Flag("no-udp", "answer nothing on UDP")
+    private static let noUDP = Flag("no-udp", "answer nothing on UDP, so no HTTP/3 either")
     private static let certificate = Option<String>(
         "tls-cert", "FILE", "the certificate chain, PEM", read: Readers.text("--tls-cert"))
     private static let key = Option<String>("tls-key", "FILE", "its private key, PEM", read: Readers.text("--tls-key"))
@@ -54,11 +54,12 @@ extension Command {
         details: [
             "For a machine that everybody can reach. It sees who sends to whom and how much, never what. mew nodes and iroh "
                 + "endpoints use it with a URL it prints when it is ready: with a certificate those of the hosts it is for, without "
-                + "one http://ADDRESS:3340/. Its TCP port has to be open. Open UDP with the same number, and UDP 7842, as well: there it "
-                + "tells nodes at which address their routers show them (STUN). --no-udp leaves both alone; packets pass without.",
+                + "one http://ADDRESS:3340/. Its TCP port has to be open. Open UDP with the same number, and UDP 7842, as well: on the "
+                + "first it answers HTTP/3, where a lost packet of one peer delays no other, and on both it tells nodes at which "
+                + "address their routers show them (STUN). --no-udp leaves both alone; packets pass without.",
             "By the URL with its key pinned (behind the #) no other relay is taken for this one: over https:// not even one with a "
-                + "certificate for the name, over http:// not one at a wrong address. It does not replace the certificate: one of an "
-                + "authority of your own is believed with --relay-trust only.",
+                + "certificate for the name, over http:// not one at a wrong address. Over TCP it does not replace the "
+                + "certificate: one of an authority of your own is believed with --relay-trust only.",
             "Everyone may use it unless --allow or --token says otherwise. --deny keeps out who is honest: mew dials under keys "
                 + "that it throws away, and says whose they are when a relay has --allow or --deny. Who makes up a key and says "
                 + "nothing is stopped by --allow or --token only.",

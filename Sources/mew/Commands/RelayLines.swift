@@ -38,10 +38,18 @@ struct RelayLines {
 
     private static func state(_ relay: ControlRelay) -> String {
         switch relay.state {
-        case "connected": "connected for \(Words.duration(milliseconds: relay.stateMs ?? 0))"
+        case "connected": "connected for \(Words.duration(milliseconds: relay.stateMs ?? 0))\(transport(relay))"
         case "waiting": "not connected, next try in \(Words.duration(milliseconds: relay.stateMs ?? 0))"
         case "connecting": "connecting"
         default: "not in use"
+        }
+    }
+
+    private static func transport(_ relay: ControlRelay) -> String {
+        switch relay.transport {
+        case "http/3": " over HTTP/3"
+        case "websocket": " over WebSocket"
+        default: ""
         }
     }
 

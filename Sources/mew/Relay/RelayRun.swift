@@ -2,6 +2,7 @@ import MewBase
 import MewDaemon
 import MewIdentity
 import MewLoop
+import MewQUIC
 import MewRelay
 import MewWire
 
@@ -124,6 +125,7 @@ struct RelayRun: Sendable {
         var stun: [SocketAddress] = []
         /// The other UDP port.
         var udp: [SocketAddress] = []
+        var http3: [SocketAddress] = []
     }
 
     private func listen(_ server: RelayServer) async throws(CommandFailure) -> Listening {
@@ -143,6 +145,7 @@ struct RelayRun: Sendable {
             if let bound { listening.plain.append(bound) }
         }
         listening.udp = await answerProbes(server)
+        listening.http3 = await listenHTTP3(server, at: listening.stun)
         return listening
     }
 
@@ -196,6 +199,23 @@ struct RelayRun: Sendable {
         } catch {
             if isOptional, error == .familyNotSupported || error == .addressNotAvailable(address) { return nil }
             throw CommandFailure(socket: error, "TCP \(address)", address, option)
+        }
+    }
+
+    /// On the ports where STUN is answered, by the same sockets. A relay without it works over WebSocket.
+    private func listenHTTP3(_ server: RelayServer, at addresses: [SocketAddress]) async -> [SocketAddress] {
+        guard !addresses.isEmpty else { return [] }
+        do throws(BindFailure) {
+            return try await server.listenHTTP3(addresses)
+        } catch {
+            let reason =
+                switch error {
+                case .socket(let error):
+                    CommandFailure(socket: error, "UDP \(addresses[0])", addresses[0], "--http").message
+                case .identity(let reason): reason
+                }
+            context.output.warning("\(reason). The relay works without it, over TCP alone.")
+            return []
         }
     }
 
@@ -272,11 +292,13 @@ struct RelayRun: Sendable {
             output.note("Also without TLS: \(url)")
         }
         for url in pinned { output.note("With its key pinned: \(url)") }
+        for address in listening.http3 { output.note("HTTP/3 on UDP \(address).") }
         let stun = (listening.stun + listening.udp).map(\.description)
         if !stun.isEmpty { output.note("Tells nodes where they are (STUN) on UDP \(stun.joined(separator: ", ")).") }
         output.json([
             "event": "ready", "node_id": .string(node.z32), "http": Self.text(listening.http.first),
             "stun": Self.text(listening.stun.first), "udp": Self.text(listening.udp.first),
+            "http3": Self.text(listening.http3.first),
             "tls": .bool(options.tls != nil),
             "listens": .array((listening.http + listening.plain).map { .string($0.description) }),
             "listens_udp": .array((listening.stun + listening.udp).map { .string($0.description) }),

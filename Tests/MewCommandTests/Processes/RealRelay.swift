@@ -14,10 +14,11 @@ struct RealRelay: Sendable {
 
     init(
         _ machine: RealMachine = RealMachine(), host: String = "127.0.0.1", logLevel: String = "warning",
-        _ more: [String] = []
+        overUDP: Bool = false, _ more: [String] = []
     ) async throws {
+        let udp = overUDP ? ["--udp", host + ":0"] : ["--no-udp"]
         process = try machine.start(
-            ["relay", "--json", "--no-udp", "--http", host + ":0", "--log-level", logLevel] + more)
+            ["relay", "--json", "--http", host + ":0", "--log-level", logLevel] + udp + more)
         let line = try #require(await process.out.line(containing: "ready"), "\(process.err.text)")
         let ready = try JSON(parsing: line)
         url = try #require(ready["urls"]?.asArray?.first?.asString)
