@@ -67,7 +67,7 @@ let modules: [Target] = [
         "MewDaemon",
         [
             "MewBase", "MewIdentity", "MewWire", "MewSession", "MewLoop", "MewQUIC", "MewRelay", "MewLookup", "MewNode",
-            "MewHost", "MewStore", "MewAgent", "MewMapping",
+            "MewHost", "MewStore", "MewAgent", "MewMapping", "MewPath",
         ]),
     module("MewClient", ["MewBase", "MewIdentity", "MewWire", "MewSession"]),
     .executableTarget(

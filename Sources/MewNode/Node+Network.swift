@@ -39,6 +39,21 @@ extension Node {
         return OwnPlaces(candidates: own, stage: stage)
     }
 
+    /// Asks relays everything about this node's network, for a person who wants to know. Nil when nothing can be asked.
+    ///
+    /// - Parameter relays: asked by a node that listens at none.
+    package func examineNetwork(asking relays: [RelayURL] = []) async -> Discovery.Examination? {
+        await discovery?.use(relays)
+        return await discovery?.examine()
+    }
+
+    /// The latest inputs and steps of the choice of paths, of each dialled connection that is up; each a line.
+    package func pathTraces() async -> [[String]] {
+        var traces: [[String]] = []
+        for keeper in keepers.all { traces.append(await keeper.traceLines) }
+        return traces
+    }
+
     /// The same, for a peer that is to be told. What relays say is asked anew when it is old: whoever is told something then is told
     /// again by `discovered`.
     func freshPlaces() async -> OwnPlaces {

@@ -45,6 +45,33 @@ struct NATSurveyTests {
         return survey.report.ipv4
     }
 
+    @Test("whether routers send back what goes to where they show this node is asked when it is wanted, and told")
+    func hairpin() {
+        for (isWanted, isSentBack, expected) in [
+            (true, true, NATReport.Hairpin.works), (true, false, .fails), (false, true, .unknown),
+        ] {
+            let entropy = TestEntropy()
+            let server = Self.servers(1)[0].address
+            let mapped = SocketAddress(ipv4: 0xc633_6407, port: 9)
+            var survey = NATSurvey(Self.servers(1), own: Self.locals, asksHairpin: isWanted)
+            var now = Instant.zero
+            while !survey.isOver {
+                for packet in survey.look(now: now, entropy: entropy) {
+                    if packet.to == mapped {
+                        if isSentBack { _ = survey.hear(packet.bytes, from: mapped, now: now, entropy: entropy) }
+                        continue
+                    }
+                    guard case .request(let request)? = StunRequest.read(packet.bytes) else { continue }
+                    let content = StunReply.Content.success(.init(mapped: mapped))
+                    let reply = StunReply(transaction: request.transaction, content: content)
+                    _ = survey.hear(reply.encoded, from: server, now: now, entropy: entropy)
+                }
+                now = survey.deadline ?? now
+            }
+            #expect(survey.report.ipv4.hairpin == expected)
+        }
+    }
+
     @Test("two relays tell what mappings depend on", arguments: Dependence.allCases)
     func mapping(_ dependence: Dependence) {
         let finding = survey(ModelNAT(mapping: dependence, filtering: .port), servers: 2)

@@ -9,6 +9,7 @@ package enum ControlReply: Equatable, Sendable {
     /// How many live connections were closed.
     case revoked(connections: Int)
     case status(ControlStatus)
+    case net(ControlNet)
     /// The window is open; its events follow.
     case window(ControlWindow)
     case event(PairingEvent)
@@ -20,6 +21,7 @@ package enum ControlReply: Equatable, Sendable {
         case .peers(let peers): ["peers": .array(peers.map(\.json))]
         case .revoked(let connections): ["revoked": .integer(Int64(connections))]
         case .status(let status): ["status": status.json]
+        case .net(let net): ["net": net.json]
         case .window(let window): ["window": window.json]
         case .event(let event): event.json
         }
@@ -39,6 +41,7 @@ package enum ControlReply: Equatable, Sendable {
             self = .peers(peers)
         case "revoked": self = .revoked(connections: Int(clamping: try reader.integer("revoked")))
         case "status": self = .status(try ControlStatus(try reader.object("status")))
+        case "net": self = .net(try ControlNet(try reader.object("net")))
         case "window": self = .window(try ControlWindow(try reader.object("window")))
         case "event":
             guard let event = try PairingEvent(reader) else { return nil }

@@ -20,6 +20,8 @@ package enum ControlRequest: Equatable, Sendable {
     case revoke(NodeID)
     case revokeAll
     case status
+    /// What this machine's network is like; relays are asked anew, which takes some seconds.
+    case net
     /// Ends the daemon as SIGTERM does.
     case shutdown
 
@@ -72,6 +74,7 @@ extension ControlRequest {
         case .revoke: "revoke"
         case .revokeAll: "revoke_all"
         case .status: "status"
+        case .net: "net"
         case .shutdown: "shutdown"
         }
     }
@@ -83,7 +86,7 @@ extension ControlRequest {
         case .rename(let node, let name): [("node_id", .string(node.hex)), ("name", .string(name))]
         case .setScope(let node, let scope): [("node_id", .string(node.hex)), ("scope", .string(scope.rawValue))]
         case .revoke(let node): [("node_id", .string(node.hex))]
-        case .peers, .revokeAll, .status, .shutdown: []
+        case .peers, .revokeAll, .status, .net, .shutdown: []
         }
     }
 
@@ -105,6 +108,7 @@ extension ControlRequest {
         case "revoke": self = .revoke(try reader.node("node_id"))
         case "revoke_all": self = .revokeAll
         case "status": self = .status
+        case "net": self = .net
         case "shutdown": self = .shutdown
         case let verb:
             throw ControlError(

@@ -10,6 +10,7 @@ package struct ControlServer: Sendable {
     private let daemon: Daemon
     private let listener: UnixListener
     private let status: @Sendable () async -> ControlStatus
+    private let net: @Sendable () async -> ControlNet
     private let place: @Sendable () async -> Place
     private let shutDown: @Sendable () -> Void
 
@@ -32,14 +33,17 @@ package struct ControlServer: Sendable {
 
     /// - Parameters:
     ///   - status: everything `mew status` shows.
+    ///   - net: everything `mew net` shows; takes some seconds.
     ///   - shutDown: ends the daemon as SIGTERM does; returns at once.
     package init(
         _ daemon: Daemon, listener: UnixListener, status: @escaping @Sendable () async -> ControlStatus,
-        place: @escaping @Sendable () async -> Place, shutDown: @escaping @Sendable () -> Void
+        net: @escaping @Sendable () async -> ControlNet, place: @escaping @Sendable () async -> Place,
+        shutDown: @escaping @Sendable () -> Void
     ) {
         self.daemon = daemon
         self.listener = listener
         self.status = status
+        self.net = net
         self.place = place
         self.shutDown = shutDown
     }
@@ -94,6 +98,7 @@ package struct ControlServer: Sendable {
         case .revoke(let node): return .revoked(connections: try await daemon.revoke(node))
         case .revokeAll: return .revoked(connections: try await daemon.revokeAll())
         case .status: return .status(await status())
+        case .net: return .net(await net())
         case .shutdown: shutDown()
         case .pair, .confirm, .refuse:
             throw ControlError(code: "bad_input", message: "no pairing window was opened on this connection")
@@ -136,7 +141,7 @@ package struct ControlServer: Sendable {
             switch request {
             case .confirm(let knock): await daemon.answerKnock(knock, confirmed: true, in: number)
             case .refuse(let knock): await daemon.answerKnock(knock, confirmed: false, in: number)
-            case .pair, .peers, .rename, .setScope, .revoke, .revokeAll, .status, .shutdown:
+            case .pair, .peers, .rename, .setScope, .revoke, .revokeAll, .status, .net, .shutdown:
                 let error = ControlError(code: "busy", message: "this connection shows a pairing window")
                 guard await connection.send(.refused(error)) else { return }
             }

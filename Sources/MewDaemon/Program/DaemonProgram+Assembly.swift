@@ -115,6 +115,10 @@ extension DaemonProgram {
                     addresses: addresses(), relays: await relays(), homeRelays: await node.homeRelays(),
                     damage: damage, mapping: await node.portMapping().map(ControlMapping.init))
             },
+            net: {
+                ControlNet(
+                    await node.examineNetwork(), mapping: await node.portMapping(), homes: await node.homeRelays())
+            },
             place: { await place() }, shutDown: { stopper.stop(backIn: nil) })
     }
 }

@@ -40,6 +40,10 @@ package actor Discovery {
     }
 
     private var attempts: UInt64 = 0
+    /// The relay of each server that is asked.
+    private var asked: [(relay: RelayURL, server: SocketAddress)] = []
+    /// Who waits for the end of a survey.
+    private var examiners: [CheckedContinuation<Void, Never>] = []
 
     /// Mappings live 30 s and longer (RFC 4787 REQ-5 asks for two minutes): what was seen so long ago is still there.
     static let freshness: Duration = .seconds(20)
@@ -102,40 +106,78 @@ package actor Discovery {
         return stage == .unanswered
     }
 
+    /// What a survey found that asked everything, and how far each relay was by UDP.
+    package struct Examination: Sendable {
+        package let report: NATReport
+        package let relays: [Relay]
+
+        package struct Relay: Sendable {
+            package let url: RelayURL
+            package let address: SocketAddress
+            /// To its STUN; nil when the first request got no answer.
+            package let roundTrip: Duration?
+        }
+    }
+
+    /// Asks everything anew, also what only a person wants to know. Takes some seconds at most: as long as a survey.
+    package func examine() async -> Examination {
+        begin(asksHairpin: true)
+        if stage != .over { await withCheckedContinuation { examiners.append($0) } }
+        let survey: NATSurvey? = if case .surveying(let survey) = state { survey } else { nil }
+        return Examination(
+            report: report,
+            relays: asked.map { relay, server in
+                Examination.Relay(url: relay, address: server, roundTrip: survey?.roundTrip(to: server))
+            })
+    }
+
+    private func endExamination() {
+        for examiner in examiners { examiner.resume() }
+        examiners = []
+    }
+
     func stop() {
         state = .stopped
+        endExamination()
         if let timer { loop.cancel(timer) }
         timer = nil
     }
 
     // MARK: - A survey
 
-    private func begin() {
+    private func begin(asksHairpin: Bool = false) {
         if case .stopped = state { return }
         guard !places.isEmpty else { return }
         attempts += 1
         began = loop.now
         state = .preparing(attempts)
         told = .unanswered
-        loop.spawn { [attempts] in await self.prepare(attempts) }
+        // Somebody who waits for the whole answer has it from this survey, too.
+        let isThorough = asksHairpin || !examiners.isEmpty
+        loop.spawn { [attempts] in await self.prepare(attempts, asksHairpin: isThorough) }
     }
 
-    private func prepare(_ attempt: UInt64) async {
+    private func prepare(_ attempt: UInt64, asksHairpin: Bool) async {
         let own = ownAddresses()
-        let servers = await servers(Set(own.map(\.family)))
+        let found = await servers(Set(own.map(\.family)))
         // Another change of the network may have been faster.
         guard case .preparing(let current) = state, current == attempt else { return }
-        state = .surveying(NATSurvey(servers, own: own, previous: previous))
+        asked = found
+        state = .surveying(
+            NATSurvey(
+                found.map { NATSurvey.Server($0.server) }, own: own, previous: previous, asksHairpin: asksHairpin))
         look()
     }
 
     /// The first address of each relay in each of the families that this machine has.
-    private func servers(_ families: Set<SocketAddress.Family>) async -> [NATSurvey.Server] {
-        var servers: [NATSurvey.Server] = []
+    private func servers(
+        _ families: Set<SocketAddress.Family>
+    ) async -> [(relay: RelayURL, server: SocketAddress)] {
+        var servers: [(relay: RelayURL, server: SocketAddress)] = []
         for relay in places {
             var wanted = families
             for address in await relays.connector.addresses(of: relay) where wanted.remove(address.family) != nil {
-                servers.append(NATSurvey.Server(address))
+                servers.append((relay, address))
             }
         }
         return servers
@@ -172,7 +214,10 @@ package actor Discovery {
         for family in [SocketAddress.Family.ipv4, .ipv6] {
             report[family] = survey.report[family].completed(by: survey.isOver ? nil : report[family])
         }
-        if survey.isOver { previous = report }
+        if survey.isOver {
+            previous = report
+            endExamination()
+        }
         guard report != former || survey.stage != told else { return }
         told = survey.stage
         changed()
@@ -189,6 +234,7 @@ extension NATReport.Finding {
         var finding = self
         if finding.mapping == .unknown { finding.mapping = former.mapping }
         if finding.filtering == .unknown { finding.filtering = former.filtering }
+        if finding.hairpin == .unknown { finding.hairpin = former.hairpin }
         return finding
     }
 }

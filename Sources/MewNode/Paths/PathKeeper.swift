@@ -283,6 +283,9 @@ actor PathKeeper {
         return status.problem.map { .failed($0) } ?? .connecting
     }
 
-    /// The latest inputs of the choice, for a report.
-    var trace: [PathTrace.Entry] { selector.trace.entries }
+    /// The latest inputs of the choice and what followed from each, for a report: one line each, with the seconds before now.
+    var traceLines: [String] {
+        let urls = legs.indices.map { selector.url(of: RelayNumber($0)) }
+        return selector.trace.entries.map { $0.line(now: loop.now) { urls[$0.index] } }
+    }
 }

@@ -33,6 +33,7 @@ package struct NATReport: Hashable, Sendable {
         package var udp = UDP.unknown
         package var mapping = Mapping.unknown
         package var filtering = Filtering.unknown
+        package var hairpin = Hairpin.unknown
         /// Where servers saw this node, none of which is an address of its own; the one that most saw first.
         package var reflexive: [SocketAddress] = []
 
@@ -67,6 +68,14 @@ package struct NATReport: Hashable, Sendable {
             case .dependsOnPort, .dependsOnAddress: false
             }
         }
+    }
+
+    /// Whether the router sends back what goes from inside to where it shows this node (RFC 4787 §6). Asked only by `mew net`: nothing
+    /// depends on it, because a path that needs it is found by trying.
+    package enum Hairpin: Sendable, CaseIterable {
+        case unknown
+        case works
+        case fails
     }
 
     package enum Filtering: UInt8, Sendable, CaseIterable {

@@ -35,6 +35,8 @@ package struct NATSurvey: Sendable {
         case otherPort
         /// The main port, for an answer from the other one.
         case filtering(from: SocketAddress)
+        /// Where servers see this node: the question itself has to come back.
+        case hairpin
     }
 
     private struct Question: Sendable {
@@ -57,9 +59,12 @@ package struct NATSurvey: Sendable {
     static let fallbackDelay: Duration = .seconds(1)
     /// The same of a question whose answer mostly does not come, and which delays another. The way is known to work.
     static let filteringPatience: Duration = .milliseconds(1_750)
+    /// The next router is near.
+    static let hairpinPatience: Duration = .seconds(1)
 
     private let own: Set<SocketAddress>
     private let previous: NATReport
+    private let asksHairpin: Bool
     private var questions: [Question] = []
     private var evidence: [SocketAddress.Family: SurveyEvidence] = [:]
     /// The server of each family that is asked about filtering, or was.
@@ -78,7 +83,11 @@ package struct NATSurvey: Sendable {
     ///   - own: addresses of this machine, each with the port of the socket that asks.
     ///   - previous: of an earlier survey from the same socket. Mappings may live on, and with them the leave to enter that it
     ///     got; what a server saw before and sees still keeps the filtering that was found then.
-    package init(_ servers: [Server], own: [SocketAddress], previous: NATReport = NATReport()) {
+    ///   - asksHairpin: whether routers send back what goes to where they show this node.
+    package init(
+        _ servers: [Server], own: [SocketAddress], previous: NATReport = NATReport(), asksHairpin: Bool = false
+    ) {
+        self.asksHairpin = asksHairpin
         var counts: [SocketAddress.Family: Int] = [:]
         unasked = servers.filter { server in
             counts[server.address.family, default: 0] += 1
@@ -186,6 +195,7 @@ package struct NATSurvey: Sendable {
         case .filtering(let other):
             isShut.insert(other.family)
             ask(server, .otherPort, at: other, now, entropy)
+        case .hairpin: evidence[question.to.family]?.hairpin = .fails
         case .main, .fallback, .otherPort:
             // Whether another of its ports has answered is seen from the evidence.
             evidence[server.address.family]?.silent.insert(server.address)
@@ -200,6 +210,7 @@ package struct NATSurvey: Sendable {
     package mutating func hear(_ bytes: [UInt8], from source: SocketAddress, now: Instant, entropy: some Entropy)
         -> Bool
     {
+        if cameBack(bytes) { return true }
         guard let reply = StunReply.read(bytes),
             let index = questions.firstIndex(where: { $0.request.transaction == reply.transaction }),
             case let (to, wanted) = (questions[index].to, questions[index].aim.origin(questions[index].to)),
@@ -214,6 +225,27 @@ package struct NATSurvey: Sendable {
         return true
     }
 
+    /// Our own question, sent to where we are seen.
+    private mutating func cameBack(_ bytes: [UInt8]) -> Bool {
+        let index = questions.firstIndex { question in
+            guard case .hairpin = question.aim else { return false }
+            return question.request.encoded == bytes
+        }
+        guard let index else { return false }
+        evidence[questions.remove(at: index).to.family]?.hairpin = .works
+        return true
+    }
+
+    private mutating func askHairpin(
+        _ server: Server, _ mapped: SocketAddress, _ now: Instant, _ entropy: some Entropy
+    ) {
+        let isAsked = questions.contains { question in
+            if case .hairpin = question.aim { question.to.family == mapped.family } else { false }
+        }
+        guard asksHairpin, !own.contains(mapped), !isAsked, evidence[mapped.family]?.hairpin == .unknown else { return }
+        ask(server, .hairpin, at: mapped, now, entropy)
+    }
+
     private mutating func answered(
         _ question: Question, _ seen: StunReply.Seen, _ now: Instant, _ entropy: some Entropy
     ) {
@@ -222,7 +254,9 @@ package struct NATSurvey: Sendable {
         guard seen.mapped.canBeDialled, !seen.mapped.isLoopback, seen.mapped.family == family else {
             return refused(question, now, entropy)
         }
+        askHairpin(question.server, seen.mapped, now, entropy)
         switch question.aim {
+        case .hairpin: break
         case .main:
             evidence[family]?.saw(seen.mapped, at: question.to)
             if question.sent == 1 { roundTrips[question.to] = question.asked.duration(to: now) }
@@ -271,7 +305,7 @@ package struct NATSurvey: Sendable {
     /// It is there, and does not tell.
     private mutating func refused(_ question: Question, _ now: Instant, _ entropy: some Entropy) {
         switch question.aim {
-        case .main, .fallback, .otherPort: break
+        case .main, .fallback, .otherPort, .hairpin: break
         case .filtering(let other): ask(question.server, .otherPort, at: other, now, entropy)
         }
     }
@@ -280,7 +314,7 @@ package struct NATSurvey: Sendable {
 extension NATSurvey.Aim {
     fileprivate var origin: StunRequest.Origin {
         switch self {
-        case .main, .fallback, .otherPort: .same
+        case .main, .fallback, .otherPort, .hairpin: .same
         case .filtering: .otherPort
         }
     }
@@ -290,13 +324,14 @@ extension NATSurvey.Aim {
         case .main, .otherPort: NATSurvey.patience
         case .fallback: NATSurvey.patience - NATSurvey.fallbackDelay
         case .filtering: NATSurvey.filteringPatience
+        case .hairpin: NATSurvey.hairpinPatience
         }
     }
 
     /// From where the answer is wanted.
     fileprivate func origin(_ asked: SocketAddress) -> SocketAddress {
         switch self {
-        case .main, .fallback, .otherPort: asked
+        case .main, .fallback, .otherPort, .hairpin: asked
         case .filtering(let other): other
         }
     }

@@ -10,6 +10,7 @@ struct SurveyEvidence: Sendable {
 
     private(set) var observations: [Observation] = []
     var filtering = NATReport.Filtering.unknown
+    var hairpin = NATReport.Hairpin.unknown
     /// Those that were asked on all their ports, and did not answer.
     var silent: Set<SocketAddress> = []
 
@@ -28,6 +29,7 @@ struct SurveyEvidence: Sendable {
         finding.udp = observations.isEmpty ? (isBlocked ? .blocked : .unknown) : .works
         finding.mapping = mapping(own)
         finding.filtering = filtering
+        finding.hairpin = hairpin
         finding.reflexive = seen.filter { !own.contains($0) }
         return finding
     }

@@ -4,6 +4,6 @@ enum CommandList {
         [
             .daemon, .pair, .add, .ls, .forget, .rename, .sessions, .projects, .agents, .models, .new, .sessionRename,
             .sessionPin, .sessionArchive, .sessionDelete, .set, .prompt, .watch, .history, .answer, .cancel, .ops,
-            .peers, .peersList, .peersRename, .peersRevoke, .peersScope, .status, .ping, .id, .relay,
+            .peers, .peersList, .peersRename, .peersRevoke, .peersScope, .status, .ping, .net, .id, .relay,
         ] + Command.benches + Command.benchClients
 }
