@@ -27,7 +27,11 @@ extension Daemon {
     ///
     /// - Throws: `unknown_daemon` for a key that is not paired, `not_saved`.
     package func setScope(_ scope: Scope, of node: NodeID) async throws(ControlError) {
-        try await change(node) { $0.scope = scope }
+        try await change(node) {
+            $0.scope = scope
+        } then: {
+            await sessions.limit(node, to: scope)
+        }
     }
 
     /// Persists, then closes every live connection of that key with a reason the device shows (NEEDS N-25). Touches nobody
@@ -35,29 +39,53 @@ extension Daemon {
     ///
     /// - Returns: how many connections were closed.
     package func revoke(_ node: NodeID) async throws(ControlError) -> Int {
-        let atMs = surroundings.wall.millisecondsSinceEpoch
-        var live: [PeerConnection] = []
+        var closed = 0
         // Within its turn: a new pairing of the same key comes before all of this or after it.
         try await change(node) {
-            $0.revokedAtMs = atMs
+            $0.revokedAtMs = surroundings.wall.millisecondsSinceEpoch
         } then: {
-            live = connections(of: node)
-            for connection in live {
-                connection.post(.revoked(atMs: atMs, reason: Self.revocationReason(atMs: atMs)))
-            }
+            closed = await shutOut(node)
             await sessions.revoke(node)
         }
-        note(.warning, "device_revoked", "a device was revoked", fields: ["node": .text("\(node)")])
-        return live.count
+        return closed
     }
 
-    /// Revokes every paired device, one after the other.
+    /// Revokes every paired device. All are shut out before what they left is looked for, because that takes its time.
     ///
     /// - Returns: how many connections were closed.
     package func revokeAll() async throws(ControlError) -> Int {
-        var closed = 0
-        for device in devices.devices where device.revokedAtMs == nil { closed += try await revoke(device.node) }
+        var (closed, gone): (Int, [NodeID]) = (0, [])
+        do throws(ControlError) {
+            for device in devices.devices where device.revokedAtMs == nil {
+                try await change(device.node) {
+                    $0.revokedAtMs = surroundings.wall.millisecondsSinceEpoch
+                } then: {
+                    closed += await shutOut(device.node)
+                    gone.append(device.node)
+                }
+            }
+        } catch {
+            await dropWork(of: gone)
+            throw error
+        }
+        await dropWork(of: gone)
         return closed
+    }
+
+    /// Of those that are still revoked when it is their turn: a new pairing has dropped it itself.
+    private func dropWork(of nodes: [NodeID]) async {
+        for node in nodes {
+            await deviceChanges.pass { if devices[node]?.revokedAtMs != nil { await sessions.revoke(node) } }
+        }
+    }
+
+    private func shutOut(_ node: NodeID) async -> Int {
+        guard let atMs = devices[node]?.revokedAtMs else { return 0 }
+        let reason = Self.revocationReason(atMs: atMs, works: await sessions.works(for: node))
+        let live = connections(of: node)
+        for connection in live { connection.post(.revoked(atMs: atMs, reason: reason)) }
+        note(.warning, "device_revoked", "a device was revoked", fields: ["node": .text("\(node)")])
+        return live.count
     }
 
     private func change(
@@ -93,7 +121,12 @@ extension Daemon {
             }
             // Before its row says otherwise: whatever kept its work from being dropped then, a crash perhaps, nothing of it is
             // done for the new pairing. The row that gives way says for the last time that its device was revoked.
-            for node in revokedNodes(device.node, former?.node) { await sessions.revoke(node) }
+            for node in revokedNodes(device.node, former?.node) {
+                guard await sessions.revoke(node) else {
+                    note(.error, "device_not_paired", "what the device left when it was revoked could not be dropped")
+                    return false
+                }
+            }
             do throws(DeviceStoreError) {
                 try await surroundings.devices.save(device, dropping: former)
             } catch {
@@ -101,7 +134,7 @@ extension Daemon {
                 return false
             }
             devices.apply(device, dropping: former)
-            await sessions.readmit(device.node)
+            await sessions.readmit(device.node, as: device.scope)
             for connection in connections(of: device.node) { connection.post(.device(device)) }
             return true
         }

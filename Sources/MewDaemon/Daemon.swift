@@ -241,9 +241,11 @@ package actor Daemon {
         return device
     }
 
-    static func revocationReason(atMs: UInt64) -> String {
+    /// - Parameter works: a turn runs that the device began: it is not to think that nothing was done.
+    static func revocationReason(atMs: UInt64, works: Bool = false) -> String {
         let at = UTCTime(milliseconds: atMs)
-        return "revoked at \(at.date) \(at.clock) UTC; pair this device again to use it"
+        return "revoked at \(at.date) \(at.clock) UTC; "
+            + (works ? "the turn that it began goes on; " : "") + "pair this device again to use it"
     }
 
     /// The sessions' hold on one channel of a device that is in.

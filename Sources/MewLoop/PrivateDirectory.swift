@@ -73,6 +73,12 @@ package struct PrivateDirectory: Sendable {
     /// The path of a file in this directory.
     package func file(_ name: String) -> String { "\(path)/\(name)" }
 
+    /// Whether something stands there that is no empty file. Nothing is opened.
+    package func holds(_ name: String) -> Bool {
+        var info = stat()
+        return stat(file(name), &info) == 0 && (info.st_mode & S_IFMT != S_IFREG || info.st_size > 0)
+    }
+
     /// The bytes of a file; nil when there is none.
     ///
     /// - Throws: `tooLarge` beyond `maxBytes`.

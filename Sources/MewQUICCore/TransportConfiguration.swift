@@ -32,7 +32,7 @@ package struct TransportConfiguration: Sendable {
     package var maxConnectionWindow: UInt64 = 16 << 20
 
     /// The same of a connection that was accepted: a listener has many, and promises 32 MB for each in all. With the allowance
-    /// of a daemon's connection (12 MiB) and what 64 channels hold until it is acknowledged (10 MiB at most, below) this is 30 MiB,
+    /// of a daemon's connection (10 MiB), words of its device that wait (2 MiB) and what 64 channels hold until it is acknowledged (10 MiB at most, below) this is 30 MiB,
     /// or 31.5 MB.
     package var maxAcceptedWindow: UInt64 = 8 << 20
 

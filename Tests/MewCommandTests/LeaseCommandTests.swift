@@ -129,6 +129,44 @@ struct LeaseCommandTests {
         }
     }
 
+    @Test(
+        "sessions names what runs unasked and how to end it, in words and as a field; set takes it back",
+        arguments: [true, false])
+    func allowedTools(isJSON: Bool) async throws {
+        let stage = CommandStage()
+        try await stage.add()
+        var info = Self.info
+        (info.leaseHolder, info.allowedTools) = (nil, ["bash"])
+        let (flags, listed) = (isJSON ? ["--json"] : [], info)
+        let result = try await stage.run(["sessions", "desk"] + flags) { link in
+            try await link.welcome()
+            try await link.list([listed])
+            _ = await link.link.closed()
+        }
+        if isJSON {
+            #expect(result.objects.first?["allowed_tools"] == ["bash"])
+        } else {
+            #expect(result.out.lines.last == "bash: runs unasked in 1; 'mew set desk 1 --forget-allowed' ends that.")
+        }
+        let set = try await stage.run(["set", "desk", "1", "--forget-allowed"] + flags) { link in
+            try await link.welcome()
+            try await link.list([listed])
+            let channel = try await link.channel()
+            _ = try await channel.receive()
+            try await channel.attach(session, epoch: Epoch(ULID(high: 1, low: 1)))
+            let request = try await channel.receive()
+            #expect(request.message == .forgetAllowedTools)
+            try await channel.receipt(try #require(request.operation), .done)
+            _ = await link.link.closed()
+        }
+        #expect(set.exit == .ok, "\(set.err.text)")
+        if isJSON {
+            #expect(set.objects.first?["forgot_allowed"] == true)
+        } else {
+            #expect(set.out.lines.last?.hasPrefix("Every tool asks again in ") == true)
+        }
+    }
+
     @Test("watch says who types and when it ends, in words and as an event", arguments: [true, false])
     func watch(isJSON: Bool) async throws {
         let stage = CommandStage()

@@ -129,6 +129,16 @@ struct QuestionDeskTests {
             ])
         #expect(RequestText(question).lines == ["Which target?", "  1) iOS", "  2) macOS (desktop)"])
     }
+
+    @Test("the question says what an answer for the session covers, and does not offer it where it covers nothing")
+    func covers() {
+        #expect(
+            RequestText(permission).choices
+                == "[o]nce, for the [s]ession (every later shell in it, from any device), or [d]eny?")
+        let workspace = RequestText(.workspacePermission(path: "/etc"))
+        #expect(workspace.choices == "[o]nce or [d]eny?")
+        #expect(workspace.commandLineChoices == "once|deny")
+    }
 }
 
 @Suite("Reading an answer")

@@ -147,6 +147,27 @@ struct TurnPrinterTests {
         #expect(printed([Events.event(.userMessage(DaemonMessage.UserMessage(text: "x")), own: true)]) == "")
     }
 
+    @Test("of a prompt that never ran the reason is printed, not the words again")
+    func withdrawn() {
+        let id = MessageID(ULID(high: 8, low: 8))
+        let said = Events.event(.userMessage(DaemonMessage.UserMessage(text: "do x", messageID: id)))
+        let part = Part(
+            id: PartID(id.ulid.successor), messageID: id, session: ULID(high: 0, low: 0),
+            content: .text(Part.Text(text: "do x\n(not run: cancelled by phone before its turn)")))
+        let update = Events.event(.partUpdated(DaemonMessage.PartUpdated(partID: part.id, part: part)))
+        #expect(printed([said, update]) == "» do x\n\n(not run: cancelled by phone before its turn)\n")
+    }
+
+    @Test("what runs unasked is told when it changes")
+    func allowedTools() {
+        func change(_ tools: [String]?) -> String {
+            printed([Events.event(.permissionModeChanged(.init(mode: "standard", allowedTools: tools)))])
+        }
+        #expect(change(nil) == "(permission mode: standard)\n")
+        #expect(change(["bash"]) == "(permission mode: standard; unasked from now on: bash)\n")
+        #expect(change([]) == "(permission mode: standard; every tool asks again)\n")
+    }
+
     @Test("terminal escapes from an agent are not obeyed, newlines and tabs are kept")
     func cleans() {
         #expect(printed([Events.start("\u{1B}[2J\tx\r\ny")]) == "\u{FFFD}[2J\tx\ny\n")

@@ -124,7 +124,7 @@ struct HostilePeerTests {
         }
     }
 
-    @Test("a connection that asks in all its channels and reads none is closed with 4 when 12 MiB wait for it")
+    @Test("a connection that asks in all its channels and reads none is closed with 4 when 10 MiB wait for it")
     func readsNothing() async throws {
         try await DaemonBench.with(devices: Self.rows) { bench in
             let channel = try await bench.connect(Pairing.phone)

@@ -3,6 +3,7 @@ import MewIdentity
 import MewLoop
 import MewTestSupport
 import MewWire
+import Synchronization
 import Testing
 
 @testable import MewDaemon
@@ -33,6 +34,55 @@ struct RevocationTests {
             #expect(await stock.link.closed() == .peer(.unauthorized, reason: Self.reason))
             try await other.send(.ping)
             #expect(try await other.message() == .pong(.init(version: "0.2.0")))
+        }
+    }
+
+    @Test("a device that is revoked while its turn runs is told that this goes on")
+    func whileItsTurnRuns() async throws {
+        try await DaemonBench.with(devices: Self.rows) { bench in
+            let phone = try await bench.connect(Pairing.phone)
+            try await phone.enter()
+            bench.sessions.worksFor.withLock { $0 = Pairing.phone }
+            _ = try await bench.daemon.revoke(Pairing.phone)
+            let reason =
+                "revoked at 2025-09-10 10:26 UTC; the turn that it began goes on; pair this device again to use it"
+            guard case .revoked(let revoked)? = try await phone.message() else { return fail("not told") }
+            #expect(revoked.reason == reason)
+            #expect(await phone.link.closed() == .peer(.revoked, reason: reason))
+        }
+    }
+
+    @Test("revoking all shuts every device out before what one of them left is looked for")
+    func all() async throws {
+        try await DaemonBench.with(devices: Self.rows) { bench in
+            let phone = try await bench.connect(Pairing.phone)
+            try await phone.enter()
+            let laptop = try await bench.connect(Pairing.laptop)
+            try await laptop.enter()
+            bench.sessions.whenDropping { [daemon = bench.daemon] in
+                await daemon.peers().allSatisfy { $0.revokedAtMs != nil }
+            }
+            #expect(try await bench.daemon.revokeAll() == 2)
+            #expect(bench.sessions.droppedAfterAll == [true, true])
+        }
+    }
+
+    @Test("a device is not paired again as long as what it left cannot be dropped")
+    func stuck() async throws {
+        try await DaemonBench.with { bench in
+            let old = try await bench.window()
+            let phone = try await bench.connect(Pairing.phone, .stock)
+            try await phone.hello(token: old.token.revealed)
+            _ = try await phone.message()
+            await bench.daemon.closeWindow(old.number)
+            bench.sessions.isStuck.withLock { $0 = true }
+            _ = try await bench.daemon.revoke(Pairing.phone)
+            _ = await phone.link.closed()
+            let again = try await bench.window()
+            let refused = try await bench.connect(Pairing.phone, .stock)
+            try await refused.hello(token: again.token.revealed)
+            _ = await refused.link.closed()
+            #expect(await bench.daemon.peers().first { $0.node == Pairing.phone }?.revokedAtMs != nil)
         }
     }
 

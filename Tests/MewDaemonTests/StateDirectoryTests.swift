@@ -32,6 +32,34 @@ struct StateDirectoryTests {
         #expect(first.node == second.node)
     }
 
+    @Test(
+        "what a daemon left and is gone is named, with how to go on; a first start and a client's directory miss nothing"
+    )
+    func missing() throws {
+        let scratch = ScratchDirectory()
+        let directory = try StateDirectory.open(scratch.path)
+        func put(_ name: String, _ bytes: [UInt8]) throws {
+            try directory.files.write(bytes, to: name, entropy: SystemEntropy())
+        }
+        typealias Name = StateDirectory.Name
+        #expect(MissingFile.all(in: directory) == [])
+        _ = try directory.nodeKey()
+        try put(Name.clientRecords, [1])
+        #expect(MissingFile.all(in: directory) == [])
+        try put(Name.port, [0x31])
+        #expect(MissingFile.all(in: directory) == [.database])
+        try put(Name.database, [])
+        #expect(MissingFile.all(in: directory) == [.database])
+        try put(Name.database, [1])
+        #expect(MissingFile.all(in: directory) == [])
+        try directory.files.remove(Name.key)
+        try directory.files.remove(Name.port)
+        #expect(MissingFile.all(in: directory) == [.key])
+        let warning = MissingFile.database.warning(in: directory)
+        #expect(warning.hasPrefix("\(directory.path(Name.database)) is missing or empty, though a daemon has run here"))
+        #expect(warning.hasSuffix("pair your devices again (mew pair)."))
+    }
+
     @Test("a directory that cannot be made is read-only, and says what to do")
     func readOnly() {
         #expect {

@@ -28,6 +28,9 @@ struct CrashPropertyTests {
         var turnsBegun: [TurnID] = []
         var results: [OperationID: [TurnResult]] = [:]
         var accepted: Set<OperationID> = []
+        var prompts: Set<TurnID> = []
+        /// It waits, most often.
+        var lastPrompt: TurnID?
         /// What waits or waited besides prompts, and what became of it.
         var stored: Set<OperationID> = []
         var ended: Set<OperationID> = []
@@ -135,8 +138,23 @@ struct CrashPropertyTests {
         }
 
         mutating func cancel() {
+            if let turn = lastPrompt, random.below(2) == 0 {
+                return _ = bench.send(.cancel(.init(turnID: turn)), from: someone())
+            }
             guard let turn = bench.core.record.turn else { return }
             bench.send(.cancel(.init(turnID: turn.id)), from: someone())
+        }
+
+        /// The messages that show each prompt's words.
+        var said: [TurnID: [MessageID]] {
+            var said: [TurnID: [MessageID]] = [:]
+            for frame in bench.storedEvents {
+                guard case .userMessage(let message) = frame.message, let turn = message.turnID,
+                    let id = message.messageID
+                else { continue }
+                said[turn, default: []].append(id)
+            }
+            return said
         }
 
         mutating func crash() {
@@ -177,7 +195,11 @@ struct CrashPropertyTests {
                 }
             }
             for receipt in bench.takeReceipts() {
-                if receipt.turnID != nil, receipt.state == .stored { accepted.insert(receipt.operation) }
+                if let turn = receipt.turnID, receipt.state == .stored {
+                    accepted.insert(receipt.operation)
+                    prompts.insert(turn)
+                    lastPrompt = turn
+                }
                 if receipt.turnID == nil, receipt.state == .stored { stored.insert(receipt.operation) }
                 if receipt.state == .done || receipt.state == .refused { ended.insert(receipt.operation) }
                 if let result = receipt.result { results[receipt.operation, default: []].append(result) }
@@ -204,6 +226,24 @@ struct CrashPropertyTests {
             #expect(stored.isSubset(of: ended), "seed \(seed): work without an end")
             for operation in accepted {
                 #expect(results[operation]?.count == 1, "seed \(seed): \(results[operation] ?? []) for a prompt")
+            }
+            judgeWithdrawn()
+        }
+
+        /// A prompt that never began says so in the journal, and no other one does.
+        mutating func judgeWithdrawn() {
+            let begun = Set(bench.startedTurns.map(\.turn))
+            let noted = Set(
+                bench.storedEvents.compactMap { frame -> MessageID? in
+                    guard case .partUpdated(let update) = frame.message,
+                        update.part.content.text?.text.contains("\n(not run: ") == true
+                    else { return nil }
+                    return update.part.messageID
+                })
+            for (turn, messages) in said where prompts.contains(turn) {
+                #expect(
+                    begun.contains(turn) != messages.contains(where: noted.contains),
+                    "seed \(seed): \(turn) \(begun.contains(turn) ? "began" : "never began, and nothing says so")")
             }
         }
     }

@@ -40,6 +40,32 @@ struct LoadingTests {
         #expect(last.writes.isEmpty)
     }
 
+    @Test("a turn that a crash left is not shown as running while the disk does not take its end")
+    func unsettled() throws {
+        var bench = CoreBench()
+        let client = bench.attach(isNew: true)
+        bench.send(.prompt(.init(text: "runs")), from: client)
+        #expect(bench.core.info.state == .running)
+        let stored = try #require(bench.world.load(CoreBench.session))
+        var core = try SessionCore(
+            loading: stored, offer: AgentOffer(models: [], personas: []), at: bench.moment)
+        #expect(core.info.state == .active && core.info.turnID == nil)
+        let other = AttachedClient(
+            id: ClientID(9), link: .native, by: By(node: CoreBench.node(1), name: "laptop", clientKind: .cli))
+        let performed = core.handleWithoutSaving(
+            .attach(other, after: nil, epoch: nil, isNew: false), at: bench.moment)
+        let told = try #require(performed).effects.compactMap { effect in
+            if case .send(let message, _) = effect { message.message.kind } else { nil }
+        }
+        #expect(told.contains(.caughtUp) && !told.contains(.sessionActivityChanged))
+        _ = core.handle(.recovered(isAgentGone: true), at: bench.moment)
+        #expect(core.info.state == .active && core.record.turn == nil)
+        let prompt = ClientRequest(
+            .prompt(.init(text: "next")), client: other.id, link: .stock, by: other.by, operation: nil)
+        _ = core.handle(.request(prompt), at: bench.moment)
+        #expect(core.info.state == .running)
+    }
+
     @Test("an acknowledged prompt that neither waits nor runs any more ends as interrupted; one that waits runs")
     func orphans() throws {
         var bench = CoreBench()

@@ -41,6 +41,10 @@ struct TransitionTableTests {
         ("shutDown", { bench, _ in bench.handle(.shutDown) }),
         ("erased", { bench, _ in bench.handle(.erased) }),
         ("revoked", { bench, _ in bench.handle(.revoked(CoreBench.node(1))) }),
+        ("lowered", { bench, _ in bench.handle(.lowered(CoreBench.node(1), .observe)) }),
+        ("deleting", { bench, _ in bench.handle(.deleting) }),
+        ("forgetAllowed", { $0.send(.forgetAllowedTools, from: $1) }),
+        ("withdraw", { $0.send(.cancel(.init(turnID: $0.waitingTurn)), from: $1) }),
     ]
 
     private static func bench(in state: State) -> (CoreBench, ClientID) {
@@ -108,6 +112,10 @@ struct TransitionTableTests {
         idle shutDown: –
         idle erased: –
         idle revoked: –
+        idle lowered: –
+        idle deleting: –
+        idle forgetAllowed: receipt:done
+        idle withdraw: receipt:turn_over
         turn prompt: user_message receipt:stored
         turn guide: user_message receipt:done
         turn cancel: receipt:done CANCEL
@@ -125,6 +133,10 @@ struct TransitionTableTests {
         turn shutDown: error_event provider provider session_activity_changed receipt:interrupted
         turn erased: error_event provider provider session_activity_changed receipt:interrupted
         turn revoked: –
+        turn lowered: –
+        turn deleting: error_event provider provider session_activity_changed receipt:interrupted
+        turn forgetAllowed: receipt:done
+        turn withdraw: receipt:done CANCEL
         asking prompt: user_message receipt:stored
         asking guide: user_message receipt:done
         asking cancel: request_resolved receipt:done CANCEL ANSWER×1
@@ -142,6 +154,10 @@ struct TransitionTableTests {
         asking shutDown: request_resolved error_event provider provider session_activity_changed receipt:interrupted ANSWER×1
         asking erased: request_resolved error_event provider provider session_activity_changed receipt:interrupted ANSWER×1
         asking revoked: –
+        asking lowered: –
+        asking deleting: request_resolved error_event provider provider session_activity_changed receipt:interrupted ANSWER×1
+        asking forgetAllowed: receipt:done
+        asking withdraw: request_resolved receipt:done CANCEL ANSWER×1
         cancelling prompt: user_message receipt:stored
         cancelling guide: user_message receipt:done
         cancelling cancel: receipt:done
@@ -159,10 +175,14 @@ struct TransitionTableTests {
         cancelling shutDown: error_event provider provider session_activity_changed receipt:interrupted
         cancelling erased: error_event provider provider session_activity_changed receipt:interrupted
         cancelling revoked: –
+        cancelling lowered: –
+        cancelling deleting: error_event provider provider session_activity_changed receipt:interrupted
+        cancelling forgetAllowed: receipt:done
+        cancelling withdraw: receipt:done
         command prompt: user_message receipt:stored
         command guide: user_message receipt:done
         command cancel: receipt:turn_over
-        command clear: receipt:stored
+        command clear: receipt:busy
         command model: receipt:stored
         command mode: permission_mode_changed receipt:done
         command answer: –
@@ -176,6 +196,10 @@ struct TransitionTableTests {
         command shutDown: –
         command erased: receipt:unknown_session
         command revoked: –
+        command lowered: –
+        command deleting: –
+        command forgetAllowed: receipt:done
+        command withdraw: receipt:turn_over
         queued prompt: user_message receipt:stored
         queued guide: user_message receipt:done
         queued cancel: receipt:done CANCEL
@@ -191,12 +215,23 @@ struct TransitionTableTests {
         queued commandEnded: –
         queued recovered: error_event provider provider session_activity_changed session_activity_changed receipt:interrupted receipt:started START
         queued shutDown: error_event provider provider session_activity_changed receipt:interrupted
-        queued erased: error_event provider provider session_activity_changed receipt:interrupted receipt:cancelled
-        queued revoked: receipt:cancelled
+        queued erased: error_event provider provider session_activity_changed part_updated receipt:interrupted receipt:cancelled
+        queued revoked: part_updated receipt:cancelled
+        queued lowered: part_updated receipt:cancelled
+        queued deleting: error_event provider provider session_activity_changed receipt:interrupted
+        queued forgetAllowed: receipt:done
+        queued withdraw: part_updated receipt:cancelled receipt:done
         """
 }
 
 extension CoreBench {
+    /// Of the prompt that was said last.
+    fileprivate var waitingTurn: TurnID? {
+        storedEvents.reversed().lazy.compactMap { frame -> TurnID? in
+            if case .userMessage(let message) = frame.message { message.turnID } else { nil }
+        }.first ?? TurnID(ULID(high: 1, low: 1))
+    }
+
     /// A call of the agent, also when none is there to make it.
     fileprivate mutating func speak(_ call: AgentCall) {
         self.call(call, turn: core.record.turn?.id ?? TurnID(ULID(high: 1, low: 1)))

@@ -43,7 +43,10 @@ struct UnfinishedMessageTests {
     func answer(waiting: Int) throws {
         var (bench, client) = running()
         bench.emit(.provider(.partStart(words("to "))))
-        for _ in 0..<waiting { bench.send(.prompt(.init(text: large)), from: client) }
+        for device in 0..<waiting {
+            let other = bench.attach(device: UInt8(2 + device))
+            bench.send(.prompt(.init(text: large)), from: other)
+        }
         bench.emit(.provider(.partDelta(.init(partID: words("").id, delta: "be"))))
         bench.emit(.provider(.partEnd(words("").id)))
         bench.send(.guide(.init(text: large)), from: client)
@@ -65,8 +68,9 @@ struct UnfinishedMessageTests {
     @Test("what nobody writes any more is forgotten, and so is what has more behind it than can wait")
     func bound() {
         let held = Transcript.heldBytes
-        #expect(Transcript.excess(of: [9, 1, held - 1], unfinished: 1) == 1)
-        #expect(Transcript.excess(of: [9, 1, held], unfinished: 1) == 2)
+        #expect(Transcript.excess(of: [9, 1, held], unfinished: 1) == 1)
+        #expect(Transcript.excess(of: [9, 2 * held, held], unfinished: 1) == 1)
+        #expect(Transcript.excess(of: [9, 1, held + 1], unfinished: 1) == 2)
         #expect(Transcript.excess(of: [9, 1, held - 1], unfinished: nil) == 2)
         #expect(Transcript.excess(of: [9, 1, 1], unfinished: 0) == 0)
         let many = [Int](repeating: 1, count: Transcript.keptMessages + 9)

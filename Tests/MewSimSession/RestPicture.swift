@@ -199,9 +199,35 @@ struct RestPicture {
         if isPrompt, ends.count > 1 || ends.contains(where: { $0 != receipt?.result }) {
             breach(.result, "“\(text)” ended as \(receipt?.result.map { "\($0)" } ?? "nothing"), told was \(ends)")
         }
+        judgeWithdrawn(operation, text, receipt)
         let runs = stage.judge.deeds.filter { $0.text == text }
         if receipt?.result == .completed, runs.last?.end != .completed {
             breach(.result, "“\(text)” is told to be completed, and is not by the agent")
+        }
+    }
+
+    /// A prompt that ended without having run says so where its words stand, and one that ran does not.
+    private mutating func judgeWithdrawn(
+        _ operation: OperationID, _ text: String, _ receipt: DaemonMessage.Receipt?
+    ) {
+        let messages = frames.compactMap { frame -> MessageID? in
+            guard case .userMessage(let message) = frame.message, message.operation == operation, message.turnID != nil
+            else { return nil }
+            return message.messageID
+        }
+        guard !messages.isEmpty, let receipt, receipt.turnID != nil else { return }
+        let isNoted = frames.contains { frame in
+            guard case .partUpdated(let update) = frame.message, messages.contains(update.part.messageID),
+                case .text(let words) = update.part.content
+            else { return false }
+            return words.text.hasPrefix(text + "\n(not run: ")
+        }
+        let began = frames.contains { frame in
+            guard case .sessionActivityChanged(let change) = frame.message else { return false }
+            return change.activity == .running && change.turnID == receipt.turnID
+        }
+        if receipt.state == .done, began == isNoted {
+            breach(.result, "“\(text)” \(began ? "began" : "never began"), and the conversation says otherwise")
         }
     }
 
@@ -305,11 +331,13 @@ extension Message {
         role == .assistant && parts.count == 1 && parts.first?.isSynthetic == true && id.ulid.high == 0
     }
 
-    /// Without what only the daemon's clock knows, and the number of the last change.
+    /// Without what only the daemon's clock knows, the number of the last change, and of an answer its turn: of one that a crash
+    /// broke off, and whose end a full disk does not take, a client that comes is not told that its turn runs.
     fileprivate var plain: Message {
         var plain = self
         plain.time = MessageTime(created: WallTime(milliseconds: 0))
         plain.sequence = nil
+        if role == .assistant { plain.turn = nil }
         return plain
     }
 }

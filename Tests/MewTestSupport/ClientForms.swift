@@ -185,6 +185,9 @@ extension WireForm {
             #"!lease kind target act |"#,
             #"{"type":"lease","kind":"input","target":"sess_01K4SJKHR00000000000SESS01","act":"take_if_free"}"#),
         WireForm(
+            #"!forget_allowed_tools |"#,
+            #"{"type":"forget_allowed_tools"}"#),
+        WireForm(
             #"!list_agents |"#,
             #"{"type":"list_agents"}"#),
     ]

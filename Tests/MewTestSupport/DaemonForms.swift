@@ -160,8 +160,8 @@ extension WireForm {
             #"thinking_variant_changed variant? |"#,
             #"{"type":"thinking_variant_changed","variant":"high"}"#),
         WireForm(
-            #"permission_mode_changed mode |"#,
-            #"{"type":"permission_mode_changed","mode":"dangerous"}"#),
+            #"permission_mode_changed mode | allowed_tools?"#,
+            #"{"type":"permission_mode_changed","mode":"dangerous","allowed_tools":["bash"]}"#),
         WireForm(
             #"persona_list personas |"#,
             #"{"type":"persona_list","personas":[{"name":"builder","description":"Writes code","color":"red","active":true}]}"#

@@ -120,14 +120,14 @@ struct EnumTests {
         let session = """
             prompt guide cancel permission_response ask_user_response plan_approval_response goal_response slash_command \
             switch_model set_thinking_variant set_permission_mode list_personas switch_persona load_session_history \
-            resume_session
+            resume_session forget_allowed_tools
             """
         let changing = """
             new_session new_session_in_group prompt guide cancel permission_response ask_user_response \
             plan_approval_response goal_response slash_command rename_session regenerate_title delete_session \
             archive_session pin_session switch_model switch_persona set_auto_title set_auto_summary set_thinking_variant \
             set_permission_mode create_group update_group delete_group assign_session_group pin_project unflag_file lease \
-            terminal_open
+            terminal_open forget_allowed_tools
             """
         for kind in ClientMessage.Kind.allCases {
             let opens = ["attach_session", "new_session", "new_session_in_group"].contains(kind.rawValue)

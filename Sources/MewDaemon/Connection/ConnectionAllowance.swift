@@ -5,8 +5,9 @@ import MewWire
 /// What the transport holds comes on top (`TransportConfiguration`). A device may have a thousand connections, which together are
 /// bounded by `DeviceAllowance`.
 struct ConnectionAllowance: Sendable {
-    /// One message of the largest size, or three channels that are as far behind as a channel may be (`ClientQueue`).
-    static let maxBytes = 12 << 20
+    /// One message of the largest size, or two channels that are as far behind as a channel may be (`ClientQueue`). With words
+    /// that wait (`SessionCore.maxWaitingBytes`) and what the transport holds it is what a client may cost.
+    static let maxBytes = 10 << 20
 
     let bytes: ByteBudget
 

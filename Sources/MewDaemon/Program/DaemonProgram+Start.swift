@@ -19,10 +19,13 @@ extension DaemonProgram {
         let catalog = try agents(configuration.agents)
         let directory = try StateDirectory.open(configuration.directory)
         let lock = try directory.lockListener()
+        let missing = MissingFile.all(in: directory)
         let secret = try directory.nodeKey()
         let store = try await openStore(directory, loops, diagnostics)
         do throws(StartFailure) {
-            let opened = try await open(secret, directory, configuration, loops, diagnostics)
+            var opened = try await open(secret, directory, configuration, loops, diagnostics)
+            opened.warnings = missing.map { $0.warning(in: directory) } + opened.warnings
+            for file in missing { diagnostics.record(file.diagnostic(in: directory)) }
             do throws(StartFailure) {
                 return try await assemble(
                     opened, catalog: catalog, lock: lock, store: store, directory: directory,
@@ -61,7 +64,7 @@ extension DaemonProgram {
     struct Opened {
         let node: Node
         let reachCounter: ReachCounter
-        let warnings: [String]
+        var warnings: [String]
     }
 
     private static func open(

@@ -62,11 +62,11 @@ enum RunnerHealth: Equatable, CaseIterable {
 
     private func fateUnsaved(of input: SessionInput, isDone: Bool, stopsTurn: Bool, refused: Fate) -> Fate {
         switch input {
-        case .shutDown: .endsUnrecorded
+        case .shutDown, .deleting: .endsUnrecorded
         case _ where isDone: .done
         case .request: stopsTurn ? .stopsAgent : refused
         case .attach, .resume, .drained, .detach, .agent, .turnEnded, .commandEnded, .recovered, .erased, .revoked,
-            .deadline:
+            .lowered, .deadline:
             .held
         }
     }
@@ -75,8 +75,8 @@ enum RunnerHealth: Equatable, CaseIterable {
         switch input {
         case .request, .attach: .failed
         case .agent: .gone
-        case .resume, .drained, .detach, .turnEnded, .commandEnded, .recovered, .shutDown, .erased, .revoked,
-            .deadline:
+        case .resume, .drained, .detach, .turnEnded, .commandEnded, .recovered, .shutDown, .deleting, .erased, .revoked,
+            .lowered, .deadline:
             .dropped
         }
     }

@@ -7,9 +7,12 @@ import MewWire
 // How sessions come into memory and go out of the world.
 
 /// Why there is no session to work with.
-struct SessionFailure: Error {
+struct SessionFailure: Error, Equatable {
     let code: ErrorCode
     let sentence: String
+
+    /// Another try may find the session; one that is gone or unreadable runs nothing any more.
+    var mayPass: Bool { self != .unknown && self != .unreadable }
 
     static let unknown = SessionFailure(code: .unknownSession, sentence: "session not found")
     static let unreadable = SessionFailure(
@@ -121,7 +124,7 @@ extension SessionRegistry {
         var isAgentGone = true
         if let process = await runner.core.record.process { isAgentGone = await isGone(process, of: runner.id) }
         guard isOpen else { return }
-        await runner.dropWork(of: revoked)
+        await runner.dropWork(of: revoked, beyond: limits)
         if await runner.core.needsRecovery { await runner.perform(.recovered(isAgentGone: isAgentGone)) }
     }
 
@@ -210,9 +213,10 @@ extension SessionRegistry {
 
     // MARK: - Deleting
 
-    /// Ends what runs, then erases, and with it ends what waited. Nobody else is told but by a new list: there is no message for it.
+    /// Ends what runs, then erases, and with it ends what waited. Everybody who waits for an end in it hears it on the session's
+    /// channels, which end behind that; others are told by a new list: there is no message for it.
     ///
-    /// Its channels end first, so that nothing starts between the end of the turn and the erasing. If the disk takes nothing,
+    /// In between nothing is taken, so that nothing starts between the end of the turn and the erasing. If the disk takes nothing,
     /// the session is still there: it goes on with what waits, and can be attached to again.
     func deleteSession(_ id: SessionID, _ request: ClientRequest, _ client: SessionClient) async {
         guard listings[id] != nil, deleting.insert(id).inserted else {
@@ -221,13 +225,16 @@ extension SessionRegistry {
         let runner = await runnerToErase(id)
         let erasure = await runner?.erasure() ?? SessionStep()
         let isErased = await conclude(request, client, erasure.writes + [.deleteSession(id)])
+        if isErased {
+            listings[id] = nil
+            await runner?.erased(erasure)
+        }
+        if let runner { forget(runner) }
         deleting.remove(id)
         guard isErased else {
             if let runner { loadAnew(after: runner) }
             return
         }
-        listings[id] = nil
-        await runner?.erased(erasure)
         if let runner { forget(id, with: runner.agent) }
         broadcastLists()
     }
@@ -235,8 +242,7 @@ extension SessionRegistry {
     /// Stopped; nil for a session that cannot be read, of which nothing can be ended.
     private func runnerToErase(_ id: SessionID) async -> SessionRunner? {
         if let slot = slots[id], let runner = await runner(in: slot) {
-            forget(runner)
-            await runner.shutDown()
+            await runner.shutDown(.deleting)
             return runner
         }
         return try? await read(id).get()

@@ -127,7 +127,10 @@ extension SessionRegistry {
         _ request: ClientRequest, _ frame: ClientFrame, _ client: SessionClient
     ) async {
         if let runner = attachments[client.id] {
-            return await runner.perform(.request(request), for: client)
+            guard !deleting.contains(runner.id) else {
+                return await refuse(request, .unknownSession, "the session is being deleted", client)
+            }
+            return await runner.perform(.request(weighed(request, for: runner)), for: client)
         }
         switch frame.message {
         case .answer, .yieldControl, .cancel, .guide: break
@@ -136,6 +139,22 @@ extension SessionRegistry {
                 request, .unknownSession, "no session — send NewSession or AttachSession first", client)
         default:
             await refuse(request, .unknownSession, "no session", client)
+        }
+    }
+
+    /// With what else waits of its device, for words that may have to wait.
+    private func weighed(_ request: ClientRequest, for runner: SessionRunner) -> ClientRequest {
+        switch request.message {
+        case .prompt, .guide: request.with(wordBytesElsewhere: waitingBytes(of: request.by.node, outside: runner))
+        default: request
+        }
+    }
+
+    /// Of sessions that nobody uses nothing is in memory.
+    private func waitingBytes(of device: NodeID, outside runner: SessionRunner) -> Int {
+        slots.values.reduce(0) { sum, slot in
+            guard case .loaded(let other) = slot, other !== runner else { return sum }
+            return sum + other.assumeIsolated { $0.core.waitingBytes(of: device) }
         }
     }
 

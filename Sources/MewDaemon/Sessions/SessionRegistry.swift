@@ -28,6 +28,8 @@ package actor SessionRegistry: SessionService {
     private(set) var revoked: Set<NodeID> = []
     /// How often each device was revoked since the start: what was asked before that is not taken after a new pairing either.
     private(set) var revocations: [NodeID: UInt64] = [:]
+    /// What devices may do that may not do everything. What waits of them and needs more is not done.
+    private(set) var limits: [NodeID: Scope] = [:]
     var pinnedProjects: Set<String> = []
     /// Which session each channel hears.
     var attachments: [ClientID: SessionRunner] = [:]
@@ -64,7 +66,9 @@ package actor SessionRegistry: SessionService {
         for name in try await environment.store.settings(under: Self.pinnedPrefix).keys {
             pinnedProjects.insert(String(name.text.dropFirst(Self.pinnedPrefix.text.count)))
         }
-        revoked = Set(try await environment.store.devices().filter { $0.revokedAt != nil }.map(\.node))
+        let devices = try await environment.store.devices()
+        revoked = Set(devices.filter { $0.revokedAt != nil }.map(\.node))
+        for device in devices where device.scope < .control { limits[device.node] = device.scope }
         let lines = try await environment.store.sessions()
         for line in lines { await note(line) }
         let loop = environment.loop
@@ -177,29 +181,56 @@ package actor SessionRegistry: SessionService {
             needingYou: listings.values.count { $0.pendingPermissions + $0.pendingQuestions > 0 })
     }
 
-    package func readmit(_ device: NodeID) {
+    package func readmit(_ device: NodeID, as scope: Scope) {
         revoked.remove(device)
+        limits[device] = scope < .control ? scope : nil
     }
 
-    package func revoke(_ device: NodeID) async {
+    package func works(for device: NodeID) -> Bool {
+        slots.values.contains { slot in
+            guard case .loaded(let runner) = slot else { return false }
+            return runner.assumeIsolated { $0.core.runningTurn?.operation?.device == device }
+        }
+    }
+
+    package func limit(_ device: NodeID, to scope: Scope) async {
+        limits[device] = scope < .control ? scope : nil
+        guard scope < .control else { return }
+        for slot in slots.values { await runner(in: slot)?.perform(.lowered(device, scope)) }
+        _ = await dropStoredWork()
+    }
+
+    @discardableResult
+    package func revoke(_ device: NodeID) async -> Bool {
         revoked.insert(device)
         revocations[device, default: 0] += 1
         for slot in slots.values { await runner(in: slot)?.perform(.revoked(device)) }
-        await dropStoredWork()
+        return await dropStoredWork()
     }
 
     /// Loading a session drops what the revoked left in it. Of those that nobody uses that is guidance, for the next prompt.
-    private func dropStoredWork() async {
+    ///
+    /// - Returns: false when some is left, which is dropped as soon as its session is used.
+    private func dropStoredWork() async -> Bool {
+        var isAllGone = true
         do throws(StoreError) {
             for id in try await environment.store.sessionsWithWork() where slots[id] == nil {
-                _ = await runner(for: id)
+                guard case .failure(let failure) = await runner(for: id), failure.mayPass else { continue }
+                noteNotDropped(failure.sentence, ["session_id": .text(id.text)])
+                isAllGone = false
             }
         } catch {
-            environment.diagnostics.record(
-                Diagnostic(
-                    .warning, "session", "work_not_dropped",
-                    "what revoked devices left in sessions is dropped when these are used: \(error)"))
+            noteNotDropped(error.description)
+            isAllGone = false
         }
+        return isAllGone
+    }
+
+    private func noteNotDropped(_ reason: String, _ fields: [String: Diagnostic.Value] = [:]) {
+        environment.diagnostics.record(
+            Diagnostic(
+                .warning, "session", "work_not_dropped",
+                "what revoked devices left in a session is dropped when it is used: \(reason)", fields))
     }
 
     package func shutDown() async {

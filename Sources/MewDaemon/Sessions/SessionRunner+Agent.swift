@@ -87,8 +87,10 @@ extension SessionRunner {
     }
 
     /// Ends the turn as interrupted, and waits for the agent to be gone as long as a person would. Nothing is written afterwards.
-    func shutDown() async {
-        await perform(.shutDown)
+    ///
+    /// - Parameter end: why, `.shutDown` or `.deleting`.
+    func shutDown(_ end: SessionInput = .shutDown) async {
+        await perform(end)
         agentTask?.cancel()
         await agentEnded(within: Self.agentPatience)
         // What was decided meanwhile is stored first.

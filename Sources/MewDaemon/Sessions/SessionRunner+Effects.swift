@@ -27,6 +27,7 @@ extension SessionRunner {
         case .answer(let call, let reply): answer(call, reply)
         case .runCommand(let command): run(command)
         case .listingChanged: services.listingChanged(info)
+        case .note(let diagnostic): environment.diagnostics.record(diagnostic)
         }
     }
 

@@ -24,7 +24,8 @@ extension SessionRunner {
         switch input {
         case .agent(_, .emit(let event), _) where event.isPiece: return
         case .agent, .turnEnded, .commandEnded: break
-        case .attach, .resume, .drained, .detach, .request, .recovered, .shutDown, .erased, .revoked, .deadline:
+        case .attach, .resume, .drained, .detach, .request, .recovered, .shutDown, .deleting, .erased, .revoked,
+            .lowered, .deadline:
             guard health == .saving else { return }
         }
         guard !gatherer.isEmpty, let turn = core.record.turn?.id else { return }

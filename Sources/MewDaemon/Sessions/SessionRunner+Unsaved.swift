@@ -53,7 +53,10 @@ extension SessionRunner {
 
     /// For a disk that takes nothing: performs what changes nothing that would have to be stored. The end is for `meet` alone.
     func isDoneWithoutSaving(_ item: Waiting) -> Bool {
-        if case .shutDown = item.input { return false }
+        switch item.input {
+        case .shutDown, .deleting: return false
+        default: break
+        }
         guard health.isUnsaved, let step = core.handleWithoutSaving(item.input, at: environment.moment) else {
             return false
         }
@@ -172,8 +175,8 @@ extension SessionRunner {
             tell(item.client, refusal)
             // It was opened for the session that it does not get.
             if let client = item.client, client.role == .session { client.end() }
-        case .resume, .drained, .detach, .agent, .turnEnded, .commandEnded, .recovered, .shutDown, .erased, .revoked,
-            .deadline:
+        case .resume, .drained, .detach, .agent, .turnEnded, .commandEnded, .recovered, .shutDown, .deleting, .erased,
+            .revoked, .lowered, .deadline:
             break
         }
     }

@@ -93,9 +93,15 @@ actor SessionRunner {
         submit(Waiting(input: input))
     }
 
-    /// For a session that comes into memory: those who were revoked while it was not there.
-    func dropWork(of revoked: Set<NodeID>) async {
-        for device in core.waitingDevices.intersection(revoked).sorted() { await perform(.revoked(device)) }
+    /// For a session that comes into memory: those who were revoked while it was not there, and those who may not do everything.
+    func dropWork(of revoked: Set<NodeID>, beyond limits: [NodeID: Scope]) async {
+        for device in core.waitingDevices.sorted() {
+            if revoked.contains(device) {
+                await perform(.revoked(device))
+            } else if let scope = limits[device] {
+                await perform(.lowered(device, scope))
+            }
+        }
     }
 
     func submit(_ item: Waiting) {

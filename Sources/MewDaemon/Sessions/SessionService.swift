@@ -30,10 +30,20 @@ package protocol SessionService: Sendable {
 
     /// The device may no longer do anything: what it queued is refused, wherever it lies, before this returns (NEEDS N-25). Its
     /// channels are the caller's to close. Once more for a device that was revoked before does what was left undone.
-    func revoke(_ device: NodeID) async
+    ///
+    /// - Returns: false when some of it could not be reached; it is dropped when its session is used, as long as the device stays
+    ///   revoked.
+    @discardableResult
+    func revoke(_ device: NodeID) async -> Bool
 
     /// The device was paired, perhaps after it was revoked: it may do things.
-    func readmit(_ device: NodeID) async
+    func readmit(_ device: NodeID, as scope: Scope) async
+
+    /// The device may do this from now on: what it queued and needs more is dropped, as with a revocation.
+    func limit(_ device: NodeID, to scope: Scope) async
+
+    /// Whether a turn runs that the device began.
+    func works(for device: NodeID) async -> Bool
 
     /// Ends the running turns in order, as interrupted, and keeps what waits for the next start. Afterwards nothing is handled.
     func shutDown() async
@@ -69,7 +79,8 @@ package enum SessionMessages {
             .deleteSession, .renameSession, .regenerateTitle, .archiveSession, .pinSession, .setAutoTitle,
             .setAutoSummary, .yieldControl, .prompt, .guide, .cancel, .permissionResponse, .askUserResponse,
             .planApprovalResponse, .goalResponse, .slashCommand, .listModels, .switchModel, .setThinkingVariant,
-            .setPermissionMode, .listPersonas, .switchPersona, .listAgents, .createGroup, .updateGroup, .deleteGroup,
+            .setPermissionMode, .forgetAllowedTools, .listPersonas, .switchPersona, .listAgents, .createGroup,
+            .updateGroup, .deleteGroup,
             .assignSessionGroup, .listProjects, .pinProject, .unflagFile, .receiptQuery,
             .requestQuery, .lease:
             true

@@ -6,6 +6,8 @@ public struct PendingWork: Record, Sendable, Equatable {
     /// Set when a native client asked for it.
     public var operation: OperationKey?
     public var by: By
+    /// The one that shows its words; nil for what has none, and for what was stored before this was kept.
+    public var message: MessageID?
 
     public enum Task: Sendable, Equatable {
         case prompt(WaitingPrompt)
@@ -20,8 +22,8 @@ public struct PendingWork: Record, Sendable, Equatable {
         case compact
     }
 
-    public init(task: Task, operation: OperationKey?, by: By) {
-        (self.task, self.operation, self.by) = (task, operation, by)
+    public init(task: Task, operation: OperationKey?, by: By, message: MessageID? = nil) {
+        (self.task, self.operation, self.by, self.message) = (task, operation, by, message)
     }
 
     package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
@@ -37,6 +39,13 @@ public struct PendingWork: Record, Sendable, Equatable {
         }
         operation = try f.optional("operation", old?.operation)
         by = try f.required("by", old?.by)
+        message = try f.optional("message", old?.message)
+    }
+
+    /// What it says and names, in bytes; zero for what is no words of a person.
+    var wordBytes: Int {
+        (task.words?.utf8.count ?? 0)
+            + (task.prompt?.attachments ?? []).reduce(0) { $0 + $1.path.utf8.count + ($1.mime?.utf8.count ?? 0) }
     }
 }
 
@@ -85,6 +94,21 @@ extension PendingWork.Task {
 
     var prompt: WaitingPrompt? { if case .prompt(let value) = self { value } else { nil } }
     var guidance: String? { if case .guide(let value) = self { value } else { nil } }
+    /// Of a person.
+    var words: String? { prompt?.text ?? guidance }
+
+    /// The least scope that may ask for it.
+    var neededScope: Scope {
+        switch self {
+        case .prompt: ClientMessage.Kind.prompt.neededScope
+        case .guide: ClientMessage.Kind.guide.neededScope
+        case .switchModel: ClientMessage.Kind.switchModel.neededScope
+        case .setThinkingVariant: ClientMessage.Kind.setThinkingVariant.neededScope
+        case .switchPersona: ClientMessage.Kind.switchPersona.neededScope
+        case .clear, .compact: ClientMessage.Kind.slashCommand.neededScope
+        }
+    }
+
     fileprivate var model: ModelName? { if case .switchModel(let value) = self { value } else { nil } }
     fileprivate var variant: String? { if case .setThinkingVariant(let value) = self { value } else { nil } }
     fileprivate var persona: String? { if case .switchPersona(let value) = self { value } else { nil } }

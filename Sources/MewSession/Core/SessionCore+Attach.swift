@@ -127,7 +127,7 @@ extension SessionCore {
     private mutating func giveLists(to client: AttachedClient) {
         if client.link == .native {
             // Without a word about it, none runs.
-            if let turn = record.turn { stream(.sessionActivityChanged(running(turn)), to: client) }
+            if let turn = runningTurn { stream(.sessionActivityChanged(running(turn)), to: client) }
             if record.title != nil { stream(.sessionTitleChanged(shownTitle), to: client) }
             if !record.todos.isEmpty { stream(.todosUpdated(.init(todos: record.todos)), to: client) }
         }
@@ -145,7 +145,7 @@ extension SessionCore {
     }
 
     /// To one client, as part of its stream; native-only messages do not exist for stock ones.
-    private mutating func stream(
+    mutating func stream(
         _ message: DaemonMessage, to client: AttachedClient, upTo: SequenceNumber? = nil, screen: ScreenKey? = nil
     ) {
         guard client.link == .native || !message.kind.isNativeOnly else { return }

@@ -96,12 +96,6 @@ extension SessionCore {
 
     private mutating func settle(_ entry: DeskEntry, _ answer: Answer, _ moment: Moment) {
         save(entry)
-        if case .permission(.allowSession) = answer.content, let tool = entry.request.content.toolName,
-            !record.allowedTools.contains(tool)
-        {
-            record.allowedTools.append(tool)
-            mustSave = true
-        }
         if case .plan(true, _) = answer.content, case .planApproval(_, _, let persona) = entry.request.content,
             offer.personas.contains(where: { $0.name == persona })
         {
@@ -109,10 +103,68 @@ extension SessionCore {
             mustSave = true
         }
         tellResolved(entry, moment)
+        if case .permission(.allowSession) = answer.content, let tool = entry.request.content.toolName {
+            allow(tool, by: entry.closing?.by, moment)
+        }
         tellAttention()
         if let call = waitingCalls.removeValue(forKey: entry.request.id) {
             self.answer(call, Self.reply(to: entry, answer))
         }
+    }
+
+    // MARK: - What was allowed for the session
+
+    /// Every later use of the tool in this session, whoever prompts: whatever the command, also after a restart. So it is told,
+    /// listed (`SessionInfo.allowedTools`) and can be taken back.
+    private mutating func allow(_ tool: String, by: By?, _ moment: Moment) {
+        guard !record.allowedTools.contains(tool) else { return }
+        record.allowedTools.append(tool)
+        tellAllowed(moment)
+        note("tool_allowed", "a tool runs unasked in a session from now on", [tool], by)
+    }
+
+    mutating func forgetAllowedTools(_ request: ClientRequest, _ moment: Moment) {
+        let forgotten = dropAllowedTools()
+        if !forgotten.isEmpty {
+            tellAllowed(moment)
+            note("tools_ask_again", "what was allowed for a session was taken back", forgotten, request.by)
+        }
+        receive(request, .done, moment, sequence: journal.head)
+    }
+
+    /// At once, also during a turn; requests that are open stay open. Who wants to be asked more often is asked about everything.
+    mutating func use(_ mode: PermissionMode, _ request: ClientRequest, _ moment: Moment) {
+        let forgotten = mode.unasked < record.mode.unasked ? dropAllowedTools() : []
+        record.mode = mode
+        mustSave = true
+        emit(.permissionModeChanged(.init(mode: mode.rawValue, allowedTools: forgotten.isEmpty ? nil : [])), moment)
+        if !forgotten.isEmpty {
+            note("tools_ask_again", "a stricter mode took back what was allowed for a session", forgotten, request.by)
+        }
+        receive(request, .done, moment, sequence: journal.head)
+    }
+
+    /// Returns them.
+    private mutating func dropAllowedTools() -> [String] {
+        defer { record.allowedTools = [] }
+        return record.allowedTools
+    }
+
+    private mutating func tellAllowed(_ moment: Moment) {
+        mustSave = true
+        emit(
+            .permissionModeChanged(.init(mode: record.mode.rawValue, allowedTools: record.allowedTools)), moment)
+    }
+
+    private mutating func note(_ name: String, _ sentence: String, _ tools: [String], _ by: By?) {
+        step.effects.append(
+            .note(
+                Diagnostic(
+                    .info, "session", name, sentence,
+                    [
+                        "session_id": .text(id.text), "tools": .text(tools.joined(separator: ", ")),
+                        "device": .text(by?.name ?? ""),
+                    ])))
     }
 
     private mutating func tellResolved(_ entry: DeskEntry, _ moment: Moment) {
@@ -211,5 +263,16 @@ extension SessionCore {
             if let call = waitingCalls.removeValue(forKey: entry.request.id) { answer(call, .failed(.cancelled)) }
         }
         if !closed.isEmpty { tellAttention() }
+    }
+}
+
+extension PermissionMode {
+    /// How much runs without asking, to compare.
+    fileprivate var unasked: Int {
+        switch self {
+        case .standard, .auto, .autoPlus: 0
+        case .permissive: 1
+        case .dangerous: 2
+        }
     }
 }

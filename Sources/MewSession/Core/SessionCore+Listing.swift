@@ -4,15 +4,18 @@ public import MewWire
 extension SessionCore {
     /// The session's line in lists.
     public var info: SessionInfo {
-        var info = record.info(id, state: record.turn == nil ? .active : .running)
+        var info = record.info(id, state: runningTurn == nil ? .active : .running)
         info.clientCount = UInt32(clamping: clients.count)
         info.pendingPermissions = desk.pendingPermissions
         info.pendingQuestions = desk.pendingQuestions
         info.headSequence = journal.head
-        info.turnID = record.turn?.id
+        info.turnID = runningTurn?.id
         info.leaseHolder = lease.holder
         return info
     }
+
+    /// What a crash left on record and nobody could settle yet does not run.
+    public var runningTurn: RunningTurn? { isUnsettled ? nil : record.turn }
 
     /// Nothing runs and nothing waits.
     public var isAtRest: Bool { isIdle && work.isEmpty && clients.isEmpty }
@@ -40,7 +43,7 @@ extension SessionRecord {
             lastMessageAt: lastMessageAt, summary: summary, cwd: cwd, workspacePath: workspacePath,
             lastTurnFailed: lastTurnFailed, archived: isArchived, pinned: isPinned, groupID: group,
             changeStats: changes, usage: usage, contextTokens: contextTokens, firstMessage: firstMessage,
-            title: title, agent: agent)
+            title: title, agent: agent, allowedTools: allowedTools.isEmpty ? nil : allowedTools)
     }
 
     /// The record in a row; nil when it cannot be read.

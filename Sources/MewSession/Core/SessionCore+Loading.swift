@@ -56,6 +56,7 @@ extension SessionCore {
         transcript = Transcript(
             session: stored.row.id.ulid ?? ULID(high: 0, low: 0), rows: older + stored.messages,
             count: stored.messageCount, streamingPart: record.streamingPart, model: record.model)
+        transcript.goOn(with: record.turn?.id)
         let all = stored.work.compactMap { row in
             Self.readWork(row).map { Waiting(number: row.number, work: $0) }
         }
@@ -65,6 +66,7 @@ extension SessionCore {
         orphans = lostPrompts(among: receipts)
         replay(younger.isEmpty ? stored.events : younger)
         mustSave = stored.isSuspect
+        isUnsettled = record.turn != nil
     }
 
     /// From which event on `younger` is needed; nil when the loaded events reach back far enough.

@@ -17,6 +17,7 @@ extension SessionCore {
         case .setThinkingVariant(let variant): take(variant, request, moment)
         case .switchPersona(let persona): take(persona, request, moment)
         case .setPermissionMode(let mode): take(mode, request, moment)
+        case .forgetAllowedTools: forgetAllowedTools(request, moment)
         case .listPersonas: listPersonas(request)
         case .loadSessionHistory(let page): load(page, request)
         case .renameSession(let new): rename(new.title, request, moment)
@@ -115,17 +116,13 @@ extension SessionCore {
 
     // MARK: - Modes and personas
 
-    /// At once, also during a turn; requests that are open stay open.
     private mutating func take(
         _ setting: ClientMessage.SetPermissionMode, _ request: ClientRequest, _ moment: Moment
     ) {
         guard let mode = PermissionMode(text: setting.mode) else {
             return refuse(request, .badInput, "unknown permission mode: \(setting.mode)", moment)
         }
-        record.mode = mode
-        mustSave = true
-        emit(.permissionModeChanged(.init(mode: mode.rawValue)), moment)
-        receive(request, .done, moment, sequence: journal.head)
+        use(mode, request, moment)
     }
 
     private mutating func listPersonas(_ request: ClientRequest) {

@@ -23,14 +23,15 @@ extension SessionCore {
     }
 
     private mutating func advanceTurn(
-        to state: ReceiptState, _ result: TurnResult?, _ moment: Moment, client: ClientID? = nil
+        to state: ReceiptState, _ result: TurnResult?, _ moment: Moment, client: ClientID? = nil,
+        sentence: String? = nil
     ) {
         guard let turn = record.turn, let key = turn.operation else { return }
         advance(
             key,
             DaemonMessage.Receipt(
                 operation: key.id, state: state, isRepeat: false, sessionID: id, sequence: turn.promptSequence,
-                turnID: turn.id, result: result, at: moment.wall), client: client)
+                turnID: turn.id, result: result, message: sentence, at: moment.wall), client: client)
     }
 
     // MARK: - The end
@@ -52,6 +53,7 @@ extension SessionCore {
 
     /// A turn that was started when the daemon died is over, and what waits may go on.
     mutating func recover(isAgentGone: Bool, _ moment: Moment) {
+        isUnsettled = false
         if isAgentGone, record.process != nil { forgetProcess() }
         if record.turn != nil { endTurn(.interrupted, note: Self.crashNote, moment) }
         settleLost(moment)
@@ -64,18 +66,29 @@ extension SessionCore {
         endTurn(.interrupted, note: Self.stopNote, moment)
     }
 
+    /// Ends the turn while those who hear the session still hear it. What waits ends with the erasing.
+    mutating func prepareErasing(_ moment: Moment) {
+        isShutDown = true
+        if record.turn != nil {
+            endTurn(.interrupted, note: Self.deletingNote, moment, sentence: Self.deletedNote)
+        }
+    }
+
     /// Nothing starts any more, and whatever was promised gets its end.
     mutating func erase(_ moment: Moment) {
-        isShutDown = true
-        if record.turn != nil { endTurn(.interrupted, note: Self.deletedNote, moment) }
-        dropWork(of: nil, code: .unknownSession, Self.deletedNote, moment)
+        prepareErasing(moment)
+        dropWork(code: .unknownSession, Self.deletedNote, moment) { _ in true }
     }
 
     static let deletedNote = "the session was deleted"
+    static let deletingNote = "interrupted: the session is being deleted"
     static let crashNote = "interrupted: the daemon stopped in the middle of this turn; it was not run again"
     static let stopNote = "interrupted: the daemon is shutting down"
 
-    private mutating func endTurn(_ result: TurnResult, note: String?, _ moment: Moment) {
+    /// - Parameter sentence: why, for the one who prompted, where the result does not say it.
+    private mutating func endTurn(
+        _ result: TurnResult, note: String?, _ moment: Moment, sentence: String? = nil
+    ) {
         guard let turn = record.turn else { return }
         closeRequests(result == .cancelled ? .cancelled : .turnEnded, by: nil, moment)
         closeOpenParts(of: turn, because: note ?? "the turn is over", moment)
@@ -84,9 +97,10 @@ extension SessionCore {
             if !hasAnswered(turn) { showReason(note, moment) }
         }
         let hasFailed = turn.hasFailed || result != .completed
-        advanceTurn(to: .done, result, moment)
+        advanceTurn(to: .done, result, moment, sentence: sentence)
         record.turn = nil
-        record.lastTurnFailed = hasFailed
+        // Who cancels knows; lists show what went wrong.
+        record.lastTurnFailed = turn.hasFailed || result == .failed || result == .interrupted
         record.lastMessageAt = moment.wall
         mustSave = true
         tellEnd(of: turn, hasFailed: hasFailed, moment)
@@ -115,17 +129,32 @@ extension SessionCore {
     /// Parts that the agent left open: nobody will close them any more. What a call has printed so far stays, below the reason.
     private mutating func closeOpenParts(of turn: RunningTurn, because reason: String, _ moment: Moment) {
         if let part = transcript.reducer.streamingPart { emit(.provider(.init(event: .partEnd(part))), moment) }
-        for var part in openCalls(of: turn) {
-            guard case .toolCall(var call) = part.content else { continue }
-            let start = call.state.time.start
-            call.state = ToolState(
-                input: call.state.input, phase: .error(Self.reason(reason, after: call.state.phase)),
-                time: ToolTime(start: start, end: moment.wall))
-            part.content = .toolCall(call)
-            emit(.partUpdated(.init(partID: part.id, part: part)), moment)
+        for part in openCalls(of: turn) {
+            guard case .toolCall(let call) = part.content else { continue }
+            close(part, call, because: reason, moment)
             emit(.toolEnd(.init(callID: call.callID, succeeded: false)), moment)
         }
     }
+
+    private mutating func close(_ part: Part, _ call: Part.ToolCall, because reason: String, _ moment: Moment) {
+        var (part, call) = (part, call)
+        call.state = ToolState(
+            input: call.state.input, phase: .error(Self.reason(reason, after: call.state.phase)),
+            time: ToolTime(start: call.state.time.start, end: moment.wall))
+        part.content = .toolCall(call)
+        emit(.partUpdated(.init(partID: part.id, part: part)), moment)
+    }
+
+    /// What is forgotten can be changed no more: a call that still runs there would look in the history as if it ran for ever.
+    mutating func closeParts(ofFirst count: Int, _ moment: Moment) {
+        guard count > 0 else { return }
+        for part in transcript.messages.prefix(count).flatMap(\.parts).filter(\.isOpenCall) {
+            guard case .toolCall(let call) = part.content else { continue }
+            close(part, call, because: Self.forgottenNote, moment)
+        }
+    }
+
+    static let forgottenNote = "how this call ended is not in the history: too much was said while it ran"
 
     private static func reason(_ reason: String, after phase: ToolState.Phase) -> String {
         guard case .running(let output) = phase, !output.isEmpty else { return reason }

@@ -1,4 +1,5 @@
 import MewBase
+public import MewIdentity
 import MewWire
 
 // What waits until the session is free, and what happens when it is.
@@ -11,15 +12,32 @@ extension SessionCore {
         return false
     }
 
+    /// Words that begin at once do not wait. False, and refused, when its device has too many waiting already.
+    mutating func hasRoomFor(_ words: PendingWork, _ request: ClientRequest, _ moment: Moment) -> Bool {
+        let beginsAtOnce = words.task.prompt != nil && isIdle && work.isEmpty
+        let bytes = waitingBytes(of: request.by.node) + request.wordBytesElsewhere + words.wordBytes
+        guard !beginsAtOnce, bytes > Self.maxWaitingBytes else { return true }
+        refuse(
+            request, .busy,
+            "\(Self.maxWaitingBytes >> 20) MiB of this device's prompts and guidance may wait; let some of them begin first",
+            moment)
+        return false
+    }
+
+    /// Words of the device that wait here.
+    public func waitingBytes(of device: NodeID) -> Int {
+        (work + guidance).reduce(0) { $1.work.by.node == device ? $0 + $1.work.wordBytes : $0 }
+    }
+
     mutating func nextWorkNumber() -> UInt64 {
         defer { record.nextWork += 1 }
         mustSave = true
         return record.nextWork
     }
 
-    mutating func add(_ task: PendingWork.Task, _ request: ClientRequest) {
+    mutating func add(_ task: PendingWork.Task, _ request: ClientRequest, message: MessageID? = nil) {
         let number = nextWorkNumber()
-        let waiting = PendingWork(task: task, operation: request.operation, by: request.by)
+        let waiting = PendingWork(task: task, operation: request.operation, by: request.by, message: message)
         work.append(Waiting(number: number, work: waiting))
         workClients[number] = request.client
         step.writes.append(.putWork(id, WorkRow(number: number, body: waiting.encoded())))
@@ -85,7 +103,12 @@ extension SessionCore {
     mutating func take(_ command: ClientMessage.SlashCommand, _ request: ClientRequest, _ moment: Moment) {
         let name = command.command.split(separator: " ", maxSplits: 1).first.map(String.init) ?? ""
         switch name {
-        case "/clear": wait(.clear, request, moment)
+        case "/clear":
+            // Each says again all that waits.
+            guard !work.contains(where: { $0.work.task == .clear }) else {
+                return refuse(request, .busy, "a /clear waits or is carried out already", moment)
+            }
+            wait(.clear, request, moment)
         case "/compact": wait(.compact, request, moment)
         case _ where Self.clientCommands.contains(name): receive(request, .done, moment)
         default:
@@ -212,12 +235,23 @@ extension SessionCore {
     private mutating func sayAgain(_ moment: Moment) {
         for waiting in (work + guidance).sorted(by: { $0.number < $1.number }) {
             let prompt = waiting.work.task.prompt
-            guard let text = prompt?.text ?? waiting.work.task.guidance else { continue }
+            guard let text = waiting.work.task.words else { continue }
             let message = DaemonMessage.UserMessage(
                 text: text, operation: waiting.work.operation?.id, by: waiting.work.by, turnID: prompt?.turn,
                 attachments: prompt?.attachments ?? [])
-            emit(.userMessage(message.named(moment.newIDs(message.identifiers))), moment)
+            let first = moment.newIDs(message.identifiers)
+            emit(.userMessage(message.named(first)), moment)
+            show(waiting, in: MessageID(first))
         }
+    }
+
+    /// Its words stand in another message now.
+    private mutating func show(_ waiting: Waiting, in message: MessageID) {
+        var waiting = waiting
+        waiting.work.message = message
+        for index in work.indices where work[index].number == waiting.number { work[index] = waiting }
+        for index in guidance.indices where guidance[index].number == waiting.number { guidance[index] = waiting }
+        step.writes.append(.putWork(id, WorkRow(number: waiting.number, body: waiting.work.encoded())))
     }
 }
 

@@ -27,6 +27,8 @@ public struct SessionCore: Sendable {
     var isCommandRunning = false
     /// Nothing is started any more; what waits is done by the next load.
     var isShutDown = false
+    /// A crash left the turn on record, and that it is over is not saved yet: nothing runs, whatever the record says.
+    var isUnsettled = false
     /// Guidance for the running or the next turn.
     var guidance: [Waiting]
     /// Which call waits for which request. Gone with the process, as the calls are.
@@ -62,7 +64,7 @@ public struct SessionCore: Sendable {
 
     struct Waiting: Sendable {
         let number: UInt64
-        let work: PendingWork
+        var work: PendingWork
     }
 
     /// Prompts, switches and commands that may wait. A person types a few; a script that sends more should wait for receipts.
@@ -71,6 +73,9 @@ public struct SessionCore: Sendable {
     public static let maxGuidance = 32
     /// A prompt or guidance in bytes. Larger things belong into files.
     public static let maxPromptBytes = 1 << 20
+    /// Words of one device that may wait, in all sessions together: two of the largest, or a thousand as people type them. They
+    /// are part of what a client may cost (ARCHITECTURE.md).
+    public static let maxWaitingBytes = 2 << 20
     /// Deltas until the messages are written again: bounds what a load must apply, far below the 10,000 events that are kept.
     static let maxPendingDeltas = 500
     static let maxPendingDeltaBytes = 256 << 10
@@ -79,13 +84,13 @@ public struct SessionCore: Sendable {
     public static let loadLimits = LoadLimits(
         events: Journal.maxReplayEvents, eventBytes: Journal.maxReplayBytes, messages: Transcript.keptMessages,
         messageBytes: Transcript.keptBytes)
-    /// The most that is read of `missingMessages`, as much as is kept of them.
-    public static let maxHeldBytes = Transcript.heldBytes
+    /// The most that is read of `missingMessages`: as much as is kept behind an unfinished one, and that one.
+    public static let maxHeldBytes = 2 * Transcript.heldBytes
 
     public mutating func handle(_ input: SessionInput, at moment: Moment) -> SessionStep {
         step = SessionStep()
         dispatch(input, moment)
-        writeMessages()
+        writeMessages(moment)
         save()
         return step
     }
@@ -116,8 +121,10 @@ public struct SessionCore: Sendable {
         case .commandEnded(let isDone): commandEnded(isDone, moment)
         case .recovered(let isAgentGone): recover(isAgentGone: isAgentGone, moment)
         case .shutDown: shutDown(moment)
+        case .deleting: prepareErasing(moment)
         case .erased: erase(moment)
         case .revoked(let device): revoke(device, moment)
+        case .lowered(let device, let scope): lower(device, to: scope, moment)
         case .deadline: expireLease(moment)
         }
     }
@@ -125,18 +132,29 @@ public struct SessionCore: Sendable {
     // MARK: - Saving
 
     /// Writes the messages that changed, unless all that happened was a little more of an open part.
-    private mutating func writeMessages() {
+    private mutating func writeMessages(_ moment: Moment) {
         guard
             mustWriteMessages || pendingDeltas >= Self.maxPendingDeltas
                 || pendingDeltaBytes >= Self.maxPendingDeltaBytes
         else { return }
+        step.writes += transcript.takeChanges().map { .putMessage(id, $0) }
+        let forgotten = transcript.excess(before: firstUnfinished)
+        closeParts(ofFirst: forgotten, moment)
+        step.writes += transcript.takeChanges().map { .putMessage(id, $0) }
+        transcript.forget(forgotten)
         (mustWriteMessages, pendingDeltas, pendingDeltaBytes) = (false, 0, 0)
-        let start = record.turn?.messagesFrom
-        step.writes += transcript.takeChanges(runningFrom: start).map { .putMessage(id, $0) }
         record.transcriptUpTo = journal.head
         record.streamingPart = transcript.reducer.streamingPart
-        record.unfinishedFrom = start.flatMap { transcript.firstUnfinished(from: $0) }
+        record.unfinishedFrom = firstUnfinished
         mustSave = true
+    }
+
+    /// The position of the first message that may still change: one that the running turn writes, or words that wait, because it
+    /// is said there when nothing comes of them.
+    private var firstUnfinished: UInt64? {
+        let written = record.turn.flatMap { transcript.firstUnfinished(from: $0.messagesFrom) }
+        let said = (work + guidance).compactMap { $0.work.message.flatMap { transcript.position(of: $0) } }
+        return ([written] + said).compactMap(\.self).min()
     }
 
     private mutating func save() {

@@ -23,11 +23,15 @@ public enum SessionInput: Sendable {
     case recovered(isAgentGone: Bool)
     /// The daemon goes away in order: the turn is over, what waits stays.
     case shutDown
+    /// The session is about to be erased: the turn is over, and nothing starts any more.
+    case deleting
     /// The session goes away for good: everything that was promised in it gets an end. Its receipts must be part of the commit
     /// that deletes the session; the rest of its writes goes with it.
     case erased
     /// The device may no longer do anything.
     case revoked(NodeID)
+    /// The device may do less than before: what waits of it and needs more is not done.
+    case lowered(NodeID, Scope)
     /// `SessionCore.nextDeadline` has come.
     case deadline
 }
@@ -62,13 +66,24 @@ public struct ClientRequest: Sendable {
     public let ref: String?
     /// Whether this connection's prompts name their sessions.
     public let namesSessions: Bool
+    /// How many bytes of words of its device wait in other sessions.
+    public let wordBytesElsewhere: Int
 
     public init(
         _ message: ClientMessage, client: ClientID, link: ApplicationProtocol, by: By, operation: OperationKey?,
-        content: [UInt8] = [], ref: String? = nil, namesSessions: Bool = true
+        content: [UInt8] = [], ref: String? = nil, namesSessions: Bool = true, wordBytesElsewhere: Int = 0
     ) {
+        self.wordBytesElsewhere = wordBytesElsewhere
         (self.message, self.client, self.link, self.by) = (message, client, link, by)
         (self.operation, self.content, self.ref, self.namesSessions) = (operation, content, ref, namesSessions)
+    }
+}
+
+extension ClientRequest {
+    public func with(wordBytesElsewhere bytes: Int) -> Self {
+        Self(
+            message, client: client, link: link, by: by, operation: operation, content: content, ref: ref,
+            namesSessions: namesSessions, wordBytesElsewhere: bytes)
     }
 }
 

@@ -15,7 +15,7 @@ public struct SessionRecord: Record, Sendable, Equatable {
     public var thinkingVariant: String?
     public var persona: String?
     public var mode: PermissionMode
-    /// Tools that were allowed for the rest of the session.
+    /// Tools that were allowed for the rest of the session, each for whatever it does and whoever prompts.
     public var allowedTools: [String]
 
     // MARK: How people see it

@@ -1,3 +1,4 @@
+public import MewBase
 public import MewWire
 
 /// What follows from one input: first everything in `writes` is made durable, then `effects` are performed in order.
@@ -41,6 +42,8 @@ public enum SessionEffect: Sendable {
     case runCommand(SessionCommand)
     /// The session's line in lists is another one now.
     case listingChanged
+    /// For the log.
+    case note(Diagnostic)
 }
 
 public enum SessionCommand: Hashable, Sendable {

@@ -9,10 +9,10 @@ struct Transcript: Sendable {
     static let keptMessages = 200
     /// Four times the largest first screen.
     static let keptBytes = 1 << 20
-    /// The most that is kept behind a message that is still being written: all that may wait, 32 prompts and 32 pieces of guidance
-    /// of 1 MiB, and a quarter for what JSON adds. Beyond it, as when prompts are taken back again and again, such a message is
-    /// forgotten like others.
-    static let heldBytes = 80 << 20
+    /// The most that is kept behind a message that may still change: what three devices may have waiting. Beyond it, as when prompts
+    /// are taken back again and again, such a message is forgotten like others; its open calls are closed first, or it would look
+    /// for ever as if they ran.
+    static let heldBytes = 6 << 20
 
     private(set) var reducer: TranscriptReducer
     /// Encoded size of each message when it was last written; 0 before.
@@ -59,6 +59,9 @@ struct Transcript: Sendable {
 
     var messages: [Message] { reducer.messages }
 
+    /// Encoded, as they were last written.
+    var keptBytes: Int { sizes.reduce(0, +) }
+
     /// The part that is being streamed, as far as it is known.
     var streamingPart: Part? {
         guard let id = reducer.streamingPart else { return nil }
@@ -102,6 +105,11 @@ struct Transcript: Sendable {
         reducer.model = model
     }
 
+    /// For a transcript that was read from the store while a turn was on record.
+    mutating func goOn(with turn: TurnID?) {
+        reducer.turn = turn
+    }
+
     /// Whether the store knows another form of a message before that position.
     func hasChanges(before position: UInt64) -> Bool {
         dirty.contains { firstPosition + UInt64($0) < position }
@@ -127,10 +135,13 @@ struct Transcript: Sendable {
         return index.map { firstPosition + UInt64($0) }
     }
 
-    /// The rows of all messages that changed since the last call; then forgets the oldest beyond what is kept.
-    ///
-    /// - Parameter start: where the messages of the running turn begin; nil when none runs.
-    mutating func takeChanges(runningFrom start: UInt64?) -> [MessageRow] {
+    /// The position of a message, if it is kept.
+    func position(of id: MessageID) -> UInt64? {
+        messages.lastIndex { $0.id == id }.map { firstPosition + UInt64($0) }
+    }
+
+    /// The rows of all messages that changed since the last call.
+    mutating func takeChanges() -> [MessageRow] {
         let rows = dirty.sorted().map { index in
             let body = messages[index].encoded()
             sizes[index] = body.count
@@ -138,16 +149,22 @@ struct Transcript: Sendable {
                 position: firstPosition + UInt64(index), sequence: messages[index].sequence ?? .zero, body: body)
         }
         dirty = []
-        trim(start.flatMap { firstUnfinished(from: $0) })
         return rows
     }
 
-    private mutating func trim(_ unfinished: UInt64?) {
-        let excess = Self.excess(of: sizes, unfinished: unfinished.map { Int($0 - firstPosition) })
-        guard excess > 0 else { return }
-        reducer.removeFirst(excess)
-        sizes.removeFirst(excess)
-        firstPosition += UInt64(excess)
+    /// How many of the oldest messages are to be forgotten.
+    ///
+    /// - Parameter unfinished: the position of the first message that may still change.
+    func excess(before unfinished: UInt64?) -> Int {
+        Self.excess(of: sizes, unfinished: unfinished.map { Int($0 - firstPosition) })
+    }
+
+    /// Forgets the oldest messages. All that changed must have been taken.
+    mutating func forget(_ count: Int) {
+        guard count > 0 else { return }
+        reducer.removeFirst(count)
+        sizes.removeFirst(count)
+        firstPosition += UInt64(count)
     }
 
     /// How many of the oldest messages are forgotten.
@@ -161,7 +178,9 @@ struct Transcript: Sendable {
             bytes -= sizes[excess]
             excess += 1
         }
-        guard let unfinished, unfinished < excess, sizes[unfinished...].reduce(0, +) <= heldBytes else { return excess }
+        guard let unfinished, unfinished < excess, sizes[(unfinished + 1)...].reduce(0, +) <= heldBytes else {
+            return excess
+        }
         return unfinished
     }
 

@@ -31,6 +31,8 @@ public struct TranscriptReducer: Sendable {
     public private(set) var history: HistoryID?
     /// What the next answer is attributed to.
     public var model: ModelName?
+    /// The turn that runs, which the next answer belongs to.
+    var turn: TurnID?
 
     /// The ULID in the session's ID, which messages carry.
     private let session: ULID
@@ -76,9 +78,21 @@ public struct TranscriptReducer: Sendable {
         case .modelSwitched(let switched):
             model = ModelName(provider: switched.provider, model: switched.model)
             return .nothing
+        case .sessionActivityChanged(let change):
+            turn = change.activity == .running ? change.turnID : nil
+            return adoptOpenPart()
         default:
             return .nothing
         }
+    }
+
+    /// A part that is open when a client attaches comes before the word that a turn runs.
+    private mutating func adoptOpenPart() -> Change {
+        guard let turn, let place = streamingPart.flatMap({ place(of: $0) }), messages[place.message].turn == nil else {
+            return .nothing
+        }
+        messages[place.message].turn = turn
+        return .message(index: place.message)
     }
 
     // MARK: - Whole messages
@@ -117,7 +131,7 @@ public struct TranscriptReducer: Sendable {
         let files = message.attachments.enumerated().map { file($1, number: $0, in: id) }
         return Message(
             id: id, session: session, role: .user, parts: [text(message.text, in: id)] + files,
-            time: MessageTime(created: at))
+            time: MessageTime(created: at), turn: message.turnID)
     }
 
     private mutating func synthetic(_ words: String, at: WallTime) -> Message {
@@ -127,11 +141,8 @@ public struct TranscriptReducer: Sendable {
             time: MessageTime(created: at, completed: at))
     }
 
-    /// The parts of a message of a person get the next identifiers: the same on both sides, without being sent.
     private func text(_ words: String, in id: MessageID, isSynthetic: Bool = false) -> Part {
-        Part(
-            id: PartID(id.ulid.successor), messageID: id, session: session,
-            content: .text(Part.Text(text: words, isSynthetic: isSynthetic)))
+        .words(words, in: id, of: session, isSynthetic: isSynthetic)
     }
 
     private func file(_ attachment: Attachment, number: Int, in id: MessageID) -> Part {
@@ -179,7 +190,7 @@ public struct TranscriptReducer: Sendable {
             return add(
                 Message(
                     id: part.messageID, session: session, role: .assistant, parts: [part],
-                    time: MessageTime(created: at, completed: isWhole ? at : nil)))
+                    time: MessageTime(created: at, completed: isWhole ? at : nil), turn: turn))
         }
         messages[index].parts.append(part)
         return .message(index: index)
@@ -243,6 +254,14 @@ public struct TranscriptReducer: Sendable {
 }
 
 extension Part {
+    /// The text of a message of a person. The parts of one get the identifiers after its own: the same on both sides, without
+    /// being sent.
+    static func words(_ text: String, in id: MessageID, of session: ULID, isSynthetic: Bool = false) -> Part {
+        Part(
+            id: PartID(id.ulid.successor), messageID: id, session: session,
+            content: .text(Text(text: text, isSynthetic: isSynthetic)))
+    }
+
     /// Takes the text out while it grows, so that it is not copied with every delta.
     fileprivate mutating func append(_ delta: ProviderEvent.PartDelta, upTo limit: Int) {
         switch (content, delta.field) {

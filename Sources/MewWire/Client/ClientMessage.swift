@@ -31,6 +31,8 @@ public enum ClientMessage: Sendable, Equatable {
     case switchModel(SwitchModel)
     case setThinkingVariant(SetThinkingVariant)
     case setPermissionMode(SetPermissionMode)
+    /// Every tool asks again, whatever was allowed for the session.
+    case forgetAllowedTools
     case listPersonas
     case switchPersona(SwitchPersona)
     case listAgents
@@ -101,6 +103,7 @@ extension ClientMessage {
         case switchModel = "switch_model"
         case setThinkingVariant = "set_thinking_variant"
         case setPermissionMode = "set_permission_mode"
+        case forgetAllowedTools = "forget_allowed_tools"
         case listPersonas = "list_personas"
         case switchPersona = "switch_persona"
         case listAgents = "list_agents"
@@ -168,6 +171,7 @@ extension ClientMessage {
         case .switchModel(let m): (.switchModel, m)
         case .setThinkingVariant(let m): (.setThinkingVariant, m)
         case .setPermissionMode(let m): (.setPermissionMode, m)
+        case .forgetAllowedTools: (.forgetAllowedTools, NoFields())
         case .listPersonas: (.listPersonas, NoFields())
         case .switchPersona(let m): (.switchPersona, m)
         case .listAgents: (.listAgents, NoFields())
@@ -229,6 +233,7 @@ extension ClientMessage {
         case .switchModel: self = .switchModel(try .init(&f, nil))
         case .setThinkingVariant: self = .setThinkingVariant(try .init(&f, nil))
         case .setPermissionMode: self = .setPermissionMode(try .init(&f, nil))
+        case .forgetAllowedTools: self = .forgetAllowedTools
         case .listPersonas: self = .listPersonas
         case .switchPersona: self = .switchPersona(try .init(&f, nil))
         case .listAgents: self = .listAgents

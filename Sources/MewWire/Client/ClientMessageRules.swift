@@ -13,8 +13,8 @@ extension ClientMessage.Kind {
             .collaborate
         case .newSession, .newSessionInGroup, .deleteSession, .renameSession, .regenerateTitle, .archiveSession,
             .pinSession, .setAutoTitle, .setAutoSummary, .goalResponse, .slashCommand, .switchModel,
-            .setThinkingVariant, .setPermissionMode, .switchPersona, .createGroup, .updateGroup, .deleteGroup,
-            .assignSessionGroup, .pinProject, .openPath, .unflagFile, .browserOpen, .browserSnapshot,
+            .setThinkingVariant, .setPermissionMode, .forgetAllowedTools, .switchPersona, .createGroup, .updateGroup,
+            .deleteGroup, .assignSessionGroup, .pinProject, .openPath, .unflagFile, .browserOpen, .browserSnapshot,
             .browserScreenshot, .browserClick, .browserFill, .browserPress, .browserClose, .terminalOpen,
             .terminalInput, .terminalResize, .terminalClose:
             .control
@@ -35,8 +35,8 @@ extension ClientMessage.Kind {
         case .attachSession, .newSession, .newSessionInGroup:
             .opensSession
         case .prompt, .guide, .cancel, .permissionResponse, .askUserResponse, .planApprovalResponse, .goalResponse,
-            .slashCommand, .switchModel, .setThinkingVariant, .setPermissionMode, .listPersonas, .switchPersona,
-            .loadSessionHistory, .resumeSession:
+            .slashCommand, .switchModel, .setThinkingVariant, .setPermissionMode, .forgetAllowedTools, .listPersonas,
+            .switchPersona, .loadSessionHistory, .resumeSession:
             .session
         case .remoteHello, .ping, .listSessions, .deleteSession, .renameSession, .regenerateTitle, .archiveSession,
             .pinSession, .setAutoTitle, .setAutoSummary, .yieldControl, .listModels, .listAgents, .createGroup,
@@ -54,7 +54,8 @@ extension ClientMessage.Kind {
         case .newSession, .newSessionInGroup, .prompt, .guide, .cancel, .permissionResponse, .askUserResponse,
             .planApprovalResponse, .goalResponse, .slashCommand, .renameSession, .regenerateTitle, .deleteSession,
             .archiveSession, .pinSession, .switchModel, .switchPersona, .setThinkingVariant, .setPermissionMode,
-            .setAutoTitle, .setAutoSummary, .createGroup, .updateGroup, .deleteGroup, .assignSessionGroup,
+            .forgetAllowedTools, .setAutoTitle, .setAutoSummary, .createGroup, .updateGroup, .deleteGroup,
+            .assignSessionGroup,
             .pinProject, .unflagFile, .lease, .terminalOpen:
             true
         case .remoteHello, .ping, .listSessions, .attachSession, .resumeSession, .loadSessionHistory, .yieldControl,
@@ -70,7 +71,7 @@ extension ClientMessage.Kind {
     /// Whether it exists on `mew/wire/1` only.
     public var isNativeOnly: Bool {
         switch self {
-        case .resumeSession, .listAgents, .receiptQuery, .requestQuery, .lease: true
+        case .resumeSession, .listAgents, .receiptQuery, .requestQuery, .lease, .forgetAllowedTools: true
         default: false
         }
     }

@@ -1,5 +1,5 @@
-// Client → daemon: models, modes and personas of the attached session (spec/mew-wire.md §3.1.3). `list_models` and
-// `list_personas` have no fields.
+// Client → daemon: models, modes and personas of the attached session (spec/mew-wire.md §3.1.3). `list_models`,
+// `list_personas` and `forget_allowed_tools` (native; ARCHITECTURE.md) have no fields.
 
 extension ClientMessage {
     /// `switch_model`, after the running turn. Attached clients get `model_switched`.
@@ -31,7 +31,8 @@ extension ClientMessage {
         }
     }
 
-    /// `set_permission_mode`, at once. Attached clients get `permission_mode_changed`.
+    /// `set_permission_mode`, at once. Attached clients get `permission_mode_changed`. A mode that asks more often than the one
+    /// before also ends what was allowed for the session.
     public struct SetPermissionMode: Record, Sendable, Equatable {
         /// See `PermissionMode(text:)`.
         public var mode: String

@@ -42,16 +42,19 @@ extension DaemonMessage {
         }
     }
 
-    /// `permission_mode_changed`, to those attached.
+    /// `permission_mode_changed`, to those attached: what runs without asking is another thing now.
     public struct PermissionModeChanged: Record, Sendable, Equatable {
         public var mode: String
+        /// All tools that run unasked besides, because somebody allowed them for the session; nil when that did not change.
+        public var allowedTools: [String]?
 
-        public init(mode: String) {
-            self.mode = mode
+        public init(mode: String, allowedTools: [String]? = nil) {
+            (self.mode, self.allowedTools) = (mode, allowedTools)
         }
 
         package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
             mode = try f.required("mode", old?.mode)
+            allowedTools = try f.native("allowed_tools", old?.allowedTools)
         }
     }
 

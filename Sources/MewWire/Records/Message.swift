@@ -15,13 +15,15 @@ public struct Message: Record, Sendable, Equatable {
     public var assistant: AssistantMeta?
     /// The number of this message's last change in the journal; native links only.
     public var sequence: SequenceNumber?
+    /// The turn it belongs to: of a prompt its own, which may begin long after it was said; native links only.
+    public var turn: TurnID?
 
     public init(
         id: MessageID, session: ULID, role: Role, parts: [Part], time: MessageTime, assistant: AssistantMeta? = nil,
-        sequence: SequenceNumber? = nil
+        sequence: SequenceNumber? = nil, turn: TurnID? = nil
     ) {
         (self.id, self.session, self.role, self.parts, self.time) = (id, session, role, parts, time)
-        (self.assistant, self.sequence) = (assistant, sequence)
+        (self.assistant, self.sequence, self.turn) = (assistant, sequence, turn)
     }
 
     package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
@@ -32,6 +34,7 @@ public struct Message: Record, Sendable, Equatable {
         time = try f.required("time", old?.time)
         assistant = try f.optional("assistant", old?.assistant)
         sequence = try f.native("seq", old?.sequence)
+        turn = try f.native("turn_id", old?.turn)
     }
 }
 

@@ -32,6 +32,8 @@ public struct SessionInfo: Record, Sendable, Equatable {
     public var turnID: TurnID?
     /// The device that alone may type in it now.
     public var leaseHolder: By?
+    /// Tools that run unasked in it, because somebody allowed them for the session; nil when there are none.
+    public var allowedTools: [String]?
 
     public init(
         sessionID: SessionID, state: SessionState, model: String? = nil, provider: String? = nil,
@@ -40,7 +42,7 @@ public struct SessionInfo: Record, Sendable, Equatable {
         pinned: Bool = false, groupID: GroupID? = nil, changeStats: ChangeStats? = nil, usage: SessionUsage? = nil,
         contextTokens: UInt64? = nil, pendingPermissions: UInt32 = 0, pendingQuestions: UInt32 = 0,
         firstMessage: String? = nil, title: String? = nil, agent: String? = nil, headSequence: SequenceNumber? = nil,
-        turnID: TurnID? = nil, leaseHolder: By? = nil
+        turnID: TurnID? = nil, leaseHolder: By? = nil, allowedTools: [String]? = nil
     ) {
         (self.sessionID, self.state, self.model, self.provider) = (sessionID, state, model, provider)
         (self.createdAt, self.lastMessageAt, self.summary) = (createdAt, lastMessageAt, summary)
@@ -49,7 +51,7 @@ public struct SessionInfo: Record, Sendable, Equatable {
         (self.changeStats, self.usage, self.contextTokens) = (changeStats, usage, contextTokens)
         (self.pendingPermissions, self.pendingQuestions) = (pendingPermissions, pendingQuestions)
         (self.firstMessage, self.title, self.agent, self.headSequence) = (firstMessage, title, agent, headSequence)
-        (self.turnID, self.leaseHolder) = (turnID, leaseHolder)
+        (self.turnID, self.leaseHolder, self.allowedTools) = (turnID, leaseHolder, allowedTools)
     }
 
     package init(_ f: inout Fields, _ old: Self?) throws(FieldError) {
@@ -78,6 +80,7 @@ public struct SessionInfo: Record, Sendable, Equatable {
         headSequence = try f.native("head_seq", old?.headSequence)
         turnID = try f.native("turn_id", old?.turnID)
         leaseHolder = try f.native("lease_holder", old?.leaseHolder)
+        allowedTools = try f.native("allowed_tools", old?.allowedTools)
     }
 }
 

@@ -20,6 +20,8 @@ struct HostileClient: Sendable {
         case halves
         /// Attaches and leaves, over and over.
         case visits
+        /// Prompts of the largest size behind a turn that waits: each is cancelled, over and over; then as many as are taken.
+        case prompts
         /// As much of everything at once as there may be: channels that are never read, and half messages that fill what may be
         /// unread. The worst by arithmetic.
         case mix
@@ -32,6 +34,8 @@ struct HostileClient: Sendable {
     private static let pages = 10_000
     private static let halves = 16
     private static let visits = 300
+    private static let takenBack = 24
+    private static let left = 8
 
     private struct Failure: Error { let what: String }
 
@@ -103,6 +107,7 @@ struct HostileClient: Sendable {
                 try await halves(on: connection)
             case .visits:
                 for _ in 0..<Self.visits { try await visit(on: connection) }
+            case .prompts: try await prompts(on: connection)
             }
         } catch {
             // The daemon has had enough, or the time is over: either is how it is to end.
@@ -142,16 +147,73 @@ struct HostileClient: Sendable {
         await streams.count()
     }
 
+    /// The first waits for a permission, so that what follows waits for it.
+    private func prompts(on connection: Connection) async throws {
+        let asker = Asker(try await attach(on: connection))
+        _ = try await asker.ask(.prompt(.init(text: "sleep 600")))
+        let large = String(repeating: "x", count: 1 << 20)
+        for number in 0..<(Self.takenBack + Self.left) {
+            let receipt = try await asker.ask(.prompt(.init(text: large)))
+            if receipt.state == .stored { await streams.count() }
+            guard number < Self.takenBack, let turn = receipt.turnID else { continue }
+            _ = try await asker.ask(.cancel(.init(turnID: turn)))
+        }
+    }
+
     // MARK: - Frames
 
-    private static func frame(_ message: ClientMessage) -> [UInt8] {
-        let body = ClientFrame(message).encoded(for: .native) ?? []
+    fileprivate static func frame(_ message: ClientMessage, _ operation: OperationID? = nil) -> [UInt8] {
+        let body = ClientFrame(message, operation: operation).encoded(for: .native) ?? []
         return header(body.count) + body
     }
 
     /// spec/native-wire.md §1: the length, four bytes, big endian.
     private static func header(_ length: Int) -> [UInt8] {
         (0..<4).map { UInt8(truncatingIfNeeded: length >> (24 - 8 * $0)) }
+    }
+}
+
+/// Asks for one operation after the other on a stream, and reads until each has its first receipt.
+private actor Asker {
+    private let stream: QUICStream
+    private var unread: [UInt8] = []
+    private var number: UInt64 = 0
+    private let start = UInt64(clamping: WallTime.now.milliseconds) << 16
+
+    private struct Ended: Error {}
+
+    init(_ stream: QUICStream) {
+        self.stream = stream
+    }
+
+    func ask(_ message: ClientMessage) async throws -> DaemonMessage.Receipt {
+        number += 1
+        let operation = OperationID(ULID(high: start, low: number))
+        try await stream.write(HostileClient.frame(message, operation))
+        while true {
+            if case .receipt(let receipt) = try await next()?.message, receipt.operation == operation { return receipt }
+        }
+    }
+
+    /// A receipt has some hundred bytes; what is larger is not looked into.
+    private static let largest = 4_096
+
+    /// Nil for what we do not know.
+    private func next() async throws -> DaemonFrame? {
+        while true {
+            if unread.count >= 4 {
+                let length = unread.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+                if unread.count >= 4 + length {
+                    defer { unread.removeFirst(4 + length) }
+                    guard length <= Self.largest,
+                        case .decoded(let frame) = DaemonFrame.decode(Array(unread[4..<(4 + length)]), from: .native)
+                    else { return nil }
+                    return frame
+                }
+            }
+            guard let bytes = try await stream.read() else { throw Ended() }
+            unread += bytes
+        }
     }
 }
 

@@ -59,6 +59,12 @@ extension Command {
             guard let holder = session.leaseHolder else { continue }
             output.line("\(names.name(of: holder)) is typing in \(name(session)); prompts of others are refused there.")
         }
+        for session in sessions where showsArchived || !session.archived {
+            guard let tools = session.allowedTools, !tools.isEmpty else { continue }
+            output.line(
+                "\(tools.map(\.printableName).joined(separator: ", ")): runs unasked in \(name(session)); "
+                    + "'mew set \(shellQuoted(daemon)) \(name(session)) --forget-allowed' ends that.")
+        }
     }
 
     /// The ID stands in a column of its own already.
@@ -85,6 +91,7 @@ extension Command {
             "last_event_seq": session.headSequence.map { .integer(Int64(clamping: $0.rawValue)) } ?? .null,
             "archived": .bool(session.archived), "pinned": .bool(session.pinned),
             "lease_holder": session.leaseHolder.map { .string($0.name) } ?? .null,
+            "allowed_tools": .array((session.allowedTools ?? []).map(JSON.string)),
         ]
     }
 }

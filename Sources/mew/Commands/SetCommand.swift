@@ -9,15 +9,23 @@ extension Command {
         "mode", "M", "what runs without asking: \(PermissionMode.allCases.map(\.rawValue).joined(separator: ", "))",
         read: Readers.choice("--mode", PermissionMode.allCases.map(\.rawValue)))
 
+    private static let forgetAllowed = Flag(
+        "forget-allowed", "every tool asks again, whatever was allowed 'for the session'")
+
     static let set = Command(
-        "set", "choose the model or the permission mode of a session",
+        "set", "choose the model or the mode of a session, or take back what is allowed",
         positionals: [Common.daemon.required, Common.session.required],
-        options: [model.spec, mode.spec] + Common.routes,
-        details: ["The choice is kept by the session, for every device and after a restart."]
+        options: [model.spec, mode.spec, forgetAllowed.spec] + Common.routes,
+        details: [
+            "The choice is kept by the session, for every device and after a restart. A tool that was allowed 'for the "
+                + "session' runs without asking, whatever it is to do and whoever prompts, until --forget-allowed or a "
+                + "stricter mode takes that back; 'mew sessions' tells which do."
+        ]
     ) { invocation async throws(CommandFailure) in
-        let (model, mode) = (invocation[model], invocation[mode])
-        guard model != nil || mode != nil else {
-            throw CommandFailure(.badInput, "'mew set' was given nothing to set", hint: "Give --model or --mode.")
+        let (model, mode, forgets) = (invocation[model], invocation[mode], invocation[forgetAllowed])
+        guard model != nil || mode != nil || forgets else {
+            throw CommandFailure(
+                .badInput, "'mew set' was given nothing to set", hint: "Give --model, --mode or --forget-allowed.")
         }
         let command = try await ClientCommand.open(invocation)
         let target = try await command.daemon(of: invocation)
@@ -32,6 +40,9 @@ extension Command {
                 let message = ClientMessage.SetPermissionMode(mode: mode)
                 try await daemon.change(.setPermissionMode(message), on: id, doing: "set the permission mode")
             }
+            if forgets {
+                try await daemon.change(.forgetAllowedTools, on: id, doing: "take back what was allowed")
+            }
             if let model {
                 let chosen = try await choose(model, daemon)
                 let message = ClientMessage.SwitchModel(provider: chosen.provider, model: chosen.model)
@@ -39,10 +50,11 @@ extension Command {
             }
             daemon.output.json([
                 "session_id": .string(id.text), "model": model.map(JSON.string) ?? .null,
-                "mode": mode.map(JSON.string) ?? .null,
+                "mode": mode.map(JSON.string) ?? .null, "forgot_allowed": .bool(forgets),
             ])
             let set = [mode.map { "mode \($0)" }, model.map { "model \($0.printable(limit: 80))" }].compactMap { $0 }
-            daemon.output.line("Set \(set.joined(separator: " and ")) of \(session.named).")
+            if !set.isEmpty { daemon.output.line("Set \(set.joined(separator: " and ")) of \(session.named).") }
+            if forgets { daemon.output.line("Every tool asks again in \(session.named).") }
         }
         return .ok
     }

@@ -57,8 +57,8 @@ extension Command {
     }
 
     private static func show(_ messages: [Message], _ output: Output) {
-        for message in messages {
-            output.json(message)
+        for message in messages { output.json(message) }
+        for message in messages.inOrderOfTurns {
             let text = MessageText(message).text
             if !text.isEmpty { output.line(text) }
         }

@@ -32,7 +32,9 @@ struct RequestText {
     /// What may be answered, for people.
     var choices: String {
         switch content {
-        case .permission, .subagentPermission, .workspacePermission: "[o]nce, for the [s]ession, or [d]eny?"
+        case .permission(let tool, _), .subagentPermission(_, let tool, _):
+            "[o]nce, for the [s]ession (every later \(tool.printableName) in it, from any device), or [d]eny?"
+        case .workspacePermission: "[o]nce or [d]eny?"
         case .askUser(let questions):
             questions.count == 1 ? "Number or text?" : "Numbers or texts, one line for each question?"
         case .planApproval: "[y]es, or [n]o with a reason?"
@@ -43,7 +45,8 @@ struct RequestText {
     /// What stands for the answer on a command line.
     var commandLineChoices: String {
         switch content {
-        case .permission, .subagentPermission, .workspacePermission: "once|session|deny"
+        case .permission, .subagentPermission: "once|session|deny"
+        case .workspacePermission: "once|deny"
         case .askUser: "'TEXT'…"
         case .planApproval, .goal: "yes|no"
         }

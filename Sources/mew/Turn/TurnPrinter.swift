@@ -48,7 +48,11 @@ struct TurnPrinter {
     mutating func text(for event: SessionEvent) -> String {
         switch event.frame.message {
         case .userMessage(let message):
-            if let id = message.messageID { heard(id) }
+            if let id = message.messageID {
+                heard(id)
+                // A word may be added to it, when nothing comes of it.
+                remember(message.text, of: PartID(id.ulid.successor))
+            }
             guard !event.isOwnEcho || showsOwnPrompts else { return "" }
             let who = message.by.map { names.name(of: $0) + ": " } ?? ""
             return line("» \(who)\(message.text.printableLines)")
@@ -63,7 +67,7 @@ struct TurnPrinter {
         case .slashResult(let result): return line(result.text.printableLines)
         case .modelSwitched(let switched):
             return line("(model: \(switched.provider.printableName)/\(switched.model.printableName))")
-        case .permissionModeChanged(let change): return line("(permission mode: \(change.mode.printableName))")
+        case .permissionModeChanged(let change): return line("(\(Self.words(for: change)))")
         case .sessionCleared: return line("(the context was cleared)")
         case .subagentStart(let start):
             return line("(subagent \((start.displayName ?? start.name).printableName) started)")
@@ -94,6 +98,11 @@ struct TurnPrinter {
         newest = id
         if said.count >= Self.maxParts { said = [] }
         said.insert(id)
+    }
+
+    private mutating func remember(_ text: String, of part: PartID) {
+        if printed.count >= Self.maxParts { printed = [:] }
+        printed[part] = text.unicodeScalars.count
     }
 
     private mutating func remember(_ part: Part) {
@@ -261,6 +270,13 @@ struct TurnPrinter {
         case .turnEnded: return "→ the question is closed: its turn has ended"
         case nil: return "→ the question is closed"
         }
+    }
+
+    private static func words(for change: DaemonMessage.PermissionModeChanged) -> String {
+        let mode = "permission mode: \(change.mode.printableName)"
+        guard let tools = change.allowedTools else { return mode }
+        guard !tools.isEmpty else { return mode + "; every tool asks again" }
+        return mode + "; unasked from now on: \(tools.map(\.printableName).joined(separator: ", "))"
     }
 
     private static func words(for outcome: SubagentOutcome) -> String {

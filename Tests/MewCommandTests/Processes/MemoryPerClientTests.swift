@@ -66,12 +66,17 @@ extension HostileClient.Mode {
         switch self {
         case .deaf: 6
         case .channels, .mix: 2
-        case .pages, .halves, .visits: 0
+        case .pages, .halves, .visits, .prompts: 0
         }
     }
 
     /// What holds the writer up for ever is not waited for.
-    fileprivate var milliseconds: Int { self == .visits ? 60_000 : 3_000 }
+    fileprivate var milliseconds: Int {
+        switch self {
+        case .visits, .prompts: 60_000
+        case .deaf, .pages, .channels, .halves, .mix: 3_000
+        }
+    }
 
     /// How much the daemon takes at least, or the attack is none.
     fileprivate var leastSaid: Int64 {
@@ -82,6 +87,7 @@ extension HostileClient.Mode {
         case .mix: 48
         case .halves: 0
         case .visits: 300
+        case .prompts: 25
         }
     }
 }

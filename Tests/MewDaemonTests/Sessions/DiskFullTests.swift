@@ -365,7 +365,7 @@ struct DiskFullTests {
             // Finds out that the disk takes nothing.
             try channel.send(.guide(.init(text: "and then?")))
             let registry = bench.registry
-            try bench.run { await registry.revoke(CoreBench.node(1)) }
+            _ = try bench.run { await registry.revoke(CoreBench.node(1)) }
             bench.disk.limitRoom(to: nil)
             try bench.world.run(for: .seconds(3))
             gate.open()

@@ -363,10 +363,14 @@ struct RegistryTests {
             try control.send(.deleteSession(.init(sessionID: id)))
             #expect(channel.isOver)
             #expect(agent.deeds.contains(.forgot(id)))
+            // Who hears the session hears its end there, before the channel ends.
+            let end = try channel.take()
+            #expect(end.receipts.map(\.result) == [nil, nil, .interrupted])
+            #expect(end.receipts.last?.message == "the session was deleted")
+            #expect(
+                end.contains { $0.message == .errorEvent(.init(message: "interrupted: the session is being deleted")) })
             let frames = try control.take()
-            // Of the prompt and of the deletion.
-            #expect(frames.receipts.map(\.result) == [.interrupted, nil])
-            #expect(frames.receipts.map(\.state) == [.done, .done])
+            #expect(frames.receipts.map(\.state) == [.done])
             #expect(frames.sessionList?.isEmpty == true)
             let again = try bench.client(.session)
             try again.send(.attachSession(.init(sessionID: id)))
@@ -379,13 +383,29 @@ struct RegistryTests {
         }
     }
 
-    @Test("deleting ends every prompt that was acknowledged, and the device hears of it on control")
+    @Test(
+        "deleting ends every prompt that was acknowledged, and its device hears of it on the channel that it has there")
+    func deletingEndsPromptsOnTheirChannel() throws {
+        try SessionsBench.with("delete-attached", agent: ScriptedAgent([[.hang]])) { bench in
+            let (control, channel, id) = try open(bench)
+            for number in 1...3 { try channel.send(.prompt(.init(text: "\(number)"))) }
+            _ = try channel.take()
+            try control.send(.deleteSession(.init(sessionID: id)))
+            let receipts = try channel.take().receipts
+            #expect(receipts.map(\.result) == [.interrupted, .cancelled, .cancelled])
+            #expect(receipts.map(\.message) == [String?](repeating: "the session was deleted", count: 3))
+            #expect(channel.isOver)
+        }
+    }
+
+    @Test("deleting ends every prompt that was acknowledged, and a device that hears no session hears of it on control")
     func deletingEndsPrompts() throws {
         try SessionsBench.with("delete-queue", agent: ScriptedAgent([[.hang]])) { bench in
             let (control, channel, id) = try open(bench)
             let prompts = try (1...3).map { number in
                 try #require(try channel.send(.prompt(.init(text: "\(number)"))))
             }
+            try channel.leave()
             _ = try control.take()
             let delete = try control.send(.deleteSession(.init(sessionID: id)))
             let receipts = try control.take().receipts.filter { $0.operation != delete }

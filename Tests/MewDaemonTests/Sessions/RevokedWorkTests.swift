@@ -44,7 +44,7 @@ struct RevokedWorkTests {
             try bench.world.run(for: .seconds(600))
             let registry = bench.registry
             #expect(try bench.run { await registry.slots.count } == 0)
-            try bench.run { await registry.revoke(Self.phone) }
+            _ = try bench.run { await registry.revoke(Self.phone) }
             _ = try attach(bench, id, device: 1)
             let store = bench.store
             let work = try bench.run { try await store.load(id, limits: SessionCore.loadLimits)?.work.count }
@@ -80,7 +80,7 @@ struct RevokedWorkTests {
             let registry = bench.registry
             try bench.run {
                 await registry.revoke(Self.phone)
-                await registry.readmit(Self.phone)
+                await registry.readmit(Self.phone, as: .control)
             }
             #expect(try guidance(bench, id) == [])
         }
@@ -101,7 +101,7 @@ struct RevokedWorkTests {
             let registry = bench.registry
             try bench.run {
                 await registry.revoke(Self.phone)
-                await registry.readmit(Self.phone)
+                await registry.readmit(Self.phone, as: .control)
             }
             #expect(try guidance(bench, id) == [])
         }
@@ -117,7 +117,7 @@ struct RevokedWorkTests {
             phone.post(.prompt(.init(text: "late")))
             try bench.run {
                 await registry.revoke(Self.phone)
-                await registry.readmit(Self.phone)
+                await registry.readmit(Self.phone, as: .control)
             }
             try bench.settle()
             #expect(begun(agent) == [])
@@ -145,7 +145,7 @@ struct RevokedWorkTests {
             #expect(begun(agent) == ["one", "three"])
             let control = try bench.client(.control, device: 2)
             let registry = bench.registry
-            try bench.run { await registry.readmit(Self.phone) }
+            try bench.run { await registry.readmit(Self.phone, as: .control) }
             try control.send(.receiptQuery(.init(operations: [dropped], settle: false)))
             #expect(try control.take().receipts.map(\.result) == [.cancelled])
         }
@@ -160,12 +160,79 @@ struct RevokedWorkTests {
             let registry = bench.registry
             // The store is asked for the device's first operation.
             phone.post(.prompt(.init(text: "late")))
-            try bench.run { await registry.revoke(Self.phone) }
+            _ = try bench.run { await registry.revoke(Self.phone) }
             try bench.settle()
             #expect(try phone.take().receipts.map(\.code) == [.revoked])
-            try bench.run { await registry.readmit(Self.phone) }
+            try bench.run { await registry.readmit(Self.phone, as: .control) }
             try phone.send(.prompt(.init(text: "again")))
             #expect(begun(agent) == ["again"])
+        }
+    }
+
+    // MARK: - Devices that may do less
+
+    @Test("a prompt that waits of a device that may only observe now is not run, and its sender hears why")
+    func lowered() throws {
+        let agent = ScriptedAgent([[.hang]])
+        try SessionsBench.with("lowered", agent: agent) { bench in
+            let (laptop, id) = try open(bench)
+            let phone = try attach(bench, id, device: 2)
+            try laptop.send(.prompt(.init(text: "one")))
+            let turn = try laptop.take().receipts.last?.turnID
+            try phone.send(.prompt(.init(text: "two")))
+            try laptop.send(.prompt(.init(text: "three")))
+            _ = try phone.take()
+            let registry = bench.registry
+            try bench.run { await registry.limit(Self.phone, to: .collaborate) }
+            #expect(try phone.take().receipts.isEmpty)
+            try bench.run { await registry.limit(Self.phone, to: .observe) }
+            let receipt = try #require(try phone.take().receipts.last)
+            #expect(receipt.result == .cancelled && receipt.message == "the device may no longer do this")
+            try laptop.send(.cancel(.init(turnID: turn)))
+            try bench.settle()
+            #expect(begun(agent) == ["one", "three"])
+        }
+    }
+
+    @Test("nor after a crash between the device's row and the session")
+    func loweredInACrash() throws {
+        let agent = ScriptedAgent([[.hang]])
+        try SessionsBench.with("lowered-crash", agent: agent) { bench in
+            let (laptop, id) = try open(bench)
+            let phone = try attach(bench, id, device: 2)
+            try laptop.send(.prompt(.init(text: "one")))
+            try phone.send(.prompt(.init(text: "two")))
+            let store = bench.store
+            let row = DeviceRow(
+                node: Self.phone, name: "phone", scope: .observe, pairedAt: WallTime(milliseconds: 1))
+            try bench.run { try await store.commit([.putDevice(row)]) }
+            bench.kill(seed: 1)
+            try bench.restart()
+            try bench.settle()
+            #expect(begun(agent) == ["one"])
+        }
+    }
+
+    // MARK: - How much may wait
+
+    @Test("2 MiB of words wait of one device in all sessions that are in memory, and others have their own")
+    func budget() throws {
+        try SessionsBench.with("words", agent: ScriptedAgent([[.hang], [.hang]])) { bench in
+            let sessions = try (0..<2).map { _ in try open(bench) }
+            let large = String(repeating: "x", count: SessionCore.maxPromptBytes)
+            for (channel, _) in sessions {
+                try channel.send(.prompt(.init(text: "run")))
+                try channel.send(.prompt(.init(text: large)))
+            }
+            for (channel, _) in sessions {
+                _ = try channel.take()
+                try channel.send(.prompt(.init(text: "more")))
+                try channel.send(.guide(.init(text: "more")))
+                #expect(try channel.take().receipts.map(\.code) == [.busy, .busy])
+            }
+            let phone = try attach(bench, sessions[0].id, device: 2)
+            try phone.send(.prompt(.init(text: large)))
+            #expect(try phone.take().receipts.map(\.state) == [.stored])
         }
     }
 }

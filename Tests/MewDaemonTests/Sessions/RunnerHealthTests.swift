@@ -38,8 +38,10 @@ struct RunnerHealthTests {
         ("commandEnded", .commandEnded(isDone: true)),
         ("recovered", .recovered(isAgentGone: true)),
         ("shutDown", .shutDown),
+        ("deleting", .deleting),
         ("erased", .erased),
         ("revoked", .revoked(device)),
+        ("lowered", .lowered(device, .observe)),
         ("deadline", .deadline),
     ]
 
@@ -65,8 +67,10 @@ struct RunnerHealthTests {
         saving, commandEnded: decided
         saving, recovered: decided
         saving, shutDown: decided
+        saving, deleting: decided
         saving, erased: decided
         saving, revoked: decided
+        saving, lowered: decided
         saving, deadline: decided
         notSaving, attach: held or done
         notSaving, resume: held or done
@@ -78,8 +82,10 @@ struct RunnerHealthTests {
         notSaving, commandEnded: held or done
         notSaving, recovered: held or done
         notSaving, shutDown: endsUnrecorded
+        notSaving, deleting: endsUnrecorded
         notSaving, erased: held or done
         notSaving, revoked: held or done
+        notSaving, lowered: held or done
         notSaving, deadline: held or done
         inDoubt, attach: held or done
         inDoubt, resume: held or done
@@ -91,8 +97,10 @@ struct RunnerHealthTests {
         inDoubt, commandEnded: held or done
         inDoubt, recovered: held or done
         inDoubt, shutDown: endsUnrecorded
+        inDoubt, deleting: endsUnrecorded
         inDoubt, erased: held or done
         inDoubt, revoked: held or done
+        inDoubt, lowered: held or done
         inDoubt, deadline: held or done
         over, attach: failed
         over, resume: dropped
@@ -104,8 +112,10 @@ struct RunnerHealthTests {
         over, commandEnded: dropped
         over, recovered: dropped
         over, shutDown: dropped
+        over, deleting: dropped
         over, erased: dropped
         over, revoked: dropped
+        over, lowered: dropped
         over, deadline: dropped
         """
 

@@ -237,12 +237,33 @@ final class FakeSessions: SessionService {
 
     func tally() async -> SessionTally { SessionTally(sessions: 0, running: 0) }
 
-    func revoke(_ device: NodeID) async {
+    func revoke(_ device: NodeID) async -> Bool {
         refused.withLock { _ = $0.insert(device) }
         drops.withLock { $0.append(device) }
+        if let look = look.withLock({ $0 }) {
+            let seen = await look()
+            looks.withLock { $0.append(seen) }
+        }
+        return !isStuck.withLock { $0 }
     }
 
-    func readmit(_ device: NodeID) async { refused.withLock { _ = $0.remove(device) } }
+    private let look = Mutex<(@Sendable () async -> Bool)?>(nil)
+    private let looks = Mutex<[Bool]>([])
+
+    /// Looks at something whenever a revoked device's work is to be dropped.
+    func whenDropping(_ look: @escaping @Sendable () async -> Bool) { self.look.withLock { $0 = look } }
+    var droppedAfterAll: [Bool] { looks.withLock { $0 } }
+
+    /// What revoked devices left cannot be dropped.
+    let isStuck = Mutex(false)
+    /// A device that has a turn running.
+    let worksFor = Mutex<NodeID?>(nil)
+
+    func readmit(_ device: NodeID, as scope: Scope) async { refused.withLock { _ = $0.remove(device) } }
+
+    func limit(_ device: NodeID, to scope: Scope) async {}
+
+    func works(for device: NodeID) async -> Bool { worksFor.withLock { $0 == device } }
 
     /// Whose work was to be dropped, each time.
     var dropped: [NodeID] { drops.withLock { $0 } }

@@ -19,6 +19,8 @@ package struct CoreBench {
     package private(set) var cancelledTurns: [TurnID] = []
     package private(set) var commands: [SessionCommand] = []
     package private(set) var pages: [PageRequest] = []
+    /// The names of what was written into the log.
+    package private(set) var notes: [String] = []
     package private(set) var clients: [ClientID: AttachedClient] = [:]
     /// Everything that was sent to anybody, for "nothing leaves before it is stored".
     package private(set) var lastWrites: [StoreWrite] = []
@@ -190,6 +192,7 @@ package struct CoreBench {
                 sequence = sequence.next
             }
         case .admit, .restart, .release, .listingChanged: break
+        case .note(let diagnostic): notes.append(diagnostic.name)
         case .receipt(let receipt, _, _): receipts.append(receipt)
         case .loadPage(let page): pages.append(page)
         case .startTurn(let turn): startedTurns.append(turn)

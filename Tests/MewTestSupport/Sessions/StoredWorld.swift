@@ -62,7 +62,13 @@ package struct StoredWorld: Sendable {
                 session.requests.removeAll { $0.id == row.id }
                 session.requests.append(row)
             }
-        case .putWork(let id, let row): try change(id) { $0.work.append(row) }
+        case .putWork(let id, let row):
+            try change(id) { session in
+                guard let index = session.work.firstIndex(where: { $0.number == row.number }) else {
+                    return session.work.append(row)
+                }
+                session.work[index] = row
+            }
         case .removeWork(let id, let number): try change(id) { $0.work.removeAll { $0.number == number } }
         case .startProcess(let row):
             guard sessions[row.session]?.process == nil else { throw .contradiction("a second process") }
