@@ -3,7 +3,7 @@ import MewLoop
 import MewMapping
 import MewPath
 import MewQUIC
-import MewWire
+package import MewWire
 import Synchronization
 
 // Changes of the machine's network.
@@ -44,6 +44,7 @@ extension Node {
     /// - Parameter relays: asked by a node that listens at none.
     package func examineNetwork(asking relays: [RelayURL] = []) async -> Discovery.Examination? {
         await discovery?.use(relays)
+        await self.relays?.ask()
         return await discovery?.examine()
     }
 

@@ -6,11 +6,11 @@ extension PathTrace.Entry {
     /// `-12.345 s  relayed by URL, unanswered for 1.2 s  called by … → probe …`
     ///
     /// - Parameter url: of a relay.
-    package func line(now: Instant, _ url: (RelayNumber) -> String) -> String {
+    package func line(now: Instant, _ url: @escaping (RelayNumber) -> String) -> String {
         let words = TraceWords(url: url)
         var line = "-\(Self.seconds(at.duration(to: now))) s  \(words.words(sample, at: at))"
         if let input { line += "  " + words.words(input) }
-        if !steps.isEmpty { line += "  → " + steps.map(words.words).joined(separator: ", ") }
+        if !steps.isEmpty { line += "  → " + steps.map { words.words($0) }.joined(separator: ", ") }
         return line
     }
 
@@ -65,7 +65,7 @@ private struct TraceWords {
     }
 
     private func words(_ call: PathCall) -> String {
-        let why = call.isUnheard ? "called, because it does not hear us" : call.isReply ? "answered our offer" : "called"
+        let why = call.isUnheard ? "does not hear us, and called" : call.isReply ? "answered our offer" : "called"
         let way = call.cameBy.map { " by \(words($0))" } ?? ""
         let nat = call.nat.map { "; its IPv4 \(words($0.ipv4)), IPv6 \(words($0.ipv6))" } ?? ""
         let left = call.unroutable > 0 ? ", and \(call.unroutable) of another family" : ""

@@ -37,7 +37,7 @@ struct ControlSocketTests {
             let listener = try UnixListener(at: scratch("control.sock"), on: loop)
             let server = ControlServer(
                 bench.daemon, listener: listener, status: { await bench.daemon.status(addresses: ["a"], relays: []) },
-                net: { ControlNet(nat: NATReport(), mapping: nil, relays: []) },
+                net: { ControlNet(nil, mapping: nil) },
                 place: { .init(addresses: ["192.0.2.1:9"], relays: []) }, shutDown: {})
             let running = bench.loop.spawn { await server.run() }
             try await body(bench) {

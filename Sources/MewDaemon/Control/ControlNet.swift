@@ -77,7 +77,8 @@ extension ControlNet.Relay {
 
     fileprivate var json: JSON {
         [
-            "url": .string(url), "addr": address.map(JSON.string) ?? .null, "udp_rtt_ms": udpMs.map(JSON.number) ?? .null,
+            "url": .string(url), "addr": address.map(JSON.string) ?? .null,
+            "udp_rtt_ms": udpMs.map(JSON.number) ?? .null,
             "rtt_ms": roundTripMs.map(JSON.number) ?? .null, "transport": transport.map(JSON.string) ?? .null,
             "problem": problem.map(JSON.string) ?? .null,
         ]
@@ -85,7 +86,8 @@ extension ControlNet.Relay {
 
     fileprivate init(_ reader: ControlFields) throws(ControlError) {
         self.init(
-            url: try reader.text("url"), address: reader.optionalText("addr"), udpMs: reader.optionalNumber("udp_rtt_ms"),
+            url: try reader.text("url"), address: reader.optionalText("addr"),
+            udpMs: reader.optionalNumber("udp_rtt_ms"),
             roundTripMs: reader.optionalNumber("rtt_ms"), transport: reader.optionalText("transport"),
             problem: reader.optionalText("problem"))
     }

@@ -1,9 +1,9 @@
-import MewBase
+package import MewBase
 import MewLoop
 package import MewPath
 import MewQUIC
 import MewRelay
-import MewWire
+package import MewWire
 
 /// Asks relays where they see this node: those of a listening node when it starts and after each change of the network, those
 /// through which a node dials when it does; and again when somebody wants to know and the last answers are old. What to ask and

@@ -187,6 +187,11 @@ actor NodeRelays {
         }
     }
 
+    /// Relays are asked whether they are there; those whose HTTP/3 is dead are by WebSocket soon.
+    func ask() async {
+        for joined in choice.relays.compactMap({ homes[$0]?.joined }) + visited { await joined.leg.ask() }
+    }
+
     /// Where TCP reaches relays that answer STUN.
     var stunAddresses: Set<SocketAddress> {
         let legs = homes.values.compactMap { $0.joined?.leg } + visits.values.map(\.joined.leg)

@@ -1,6 +1,7 @@
 import MewBase
 import MewClient
 import MewDaemon
+import MewLoop
 import MewNode
 import MewWire
 
@@ -25,9 +26,15 @@ extension Command {
     ) { invocation async throws(CommandFailure) in
         if invocation[Common.daemon] != nil { return try await link(invocation) }
         if invocation[trace] {
-            throw CommandFailure(.badInput, "--trace is about the link to a daemon", hint: "Name it: mew net D --trace.")
+            throw CommandFailure(
+                .badInput, "--trace is about the link to a daemon",
+                hint: "Name it: mew net D --trace.")
         }
-        show(try await ofDaemon(invocation.context) ?? ofThisCommand(invocation), invocation.context.output)
+        if let net = try await ofDaemon(invocation.context) {
+            show(net, invocation.context.output)
+        } else {
+            show(try await ofThisCommand(invocation), invocation.context.output)
+        }
         return .ok
     }
 
@@ -62,7 +69,8 @@ extension Command {
         }
         guard !relays.isEmpty else {
             throw CommandFailure(
-                .badInput, "no relay is known that could say where it sees this machine", hint: "Name one with --relay URL.")
+                .badInput, "no relay is known that could say where it sees this machine",
+                hint: "Name one with --relay URL.")
         }
         return await examined(command, Array(relays.prefix(maxRelays)))
     }

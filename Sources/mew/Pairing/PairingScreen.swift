@@ -191,7 +191,7 @@ struct PairingScreen: Sendable {
             default:
                 if let sentence = PairingWords(event).sentence { output.line(sentence) }
             }
-        case .done, .peers, .revoked, .status, .window: break
+        case .done, .peers, .revoked, .status, .net, .window: break
         }
         return nil
     }
