@@ -9,7 +9,7 @@ extension Command {
     private static let trace = Flag("trace", "with D: also what the choice of paths saw and did, oldest first")
 
     static let net = Command(
-        "net", "report on this network: UDP, routers, port mapping, relays; with D also on the link to it",
+        "net", "report on this network: UDP, routers, relays; or on the link to D",
         positionals: [Common.daemon.optional], options: [trace.spec] + Common.routes,
         details: [
             "Asks the STUN servers of relays where they see this machine, anew, which takes up to six seconds. Without D it is the "
