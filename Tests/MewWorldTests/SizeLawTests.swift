@@ -49,6 +49,40 @@ struct SizeLawTests {
         }
     }
 
+    @Test(
+        "a path for small packets that is there for 30 s and gone for 30 s is used ever more seldom, and data always flows",
+        arguments: 0..<4)
+    func comesAndGoes(seed: Int) throws {
+        var plan = plan(seed)
+        // What the slowest of these relays carries twice over.
+        plan.talk.bytes = 1_500
+        try withSimStage(seed: UInt64(seed), plan) { stage in
+            try stage.dial()
+            stage.narrowDirect(to: 1_300)
+            try stage.world.run(until: { stage.isDirect }, limit: .seconds(60))
+            let began = stage.world.now
+            for _ in 0..<10 {
+                stage.cutDirect()
+                try stage.world.run(for: .seconds(30))
+                stage.healDirect()
+                stage.narrowDirect(to: 1_300)
+                try stage.world.run(for: .seconds(30))
+            }
+            let end = stage.world.now
+            for delivery in [stage.conversation.toFar, stage.conversation.toNear] {
+                let longest = delivery.longestDelay(sentBefore: end.advanced(by: .seconds(-3)), now: end)
+                #expect(longest <= .seconds(3))
+            }
+            let changes = stage.conversation.paths.filter { $0.time > began }
+            #expect(changes.count <= 8, "each is seen on the screen")
+            let waits = zip(changes, changes.dropFirst()).filter { !$0.0.path.isDirect }
+                .map { $0.0.time.duration(to: $0.1.time) }
+            #expect(waits == waits.sorted() && !waits.isEmpty)
+            #expect(changes.last?.path.isDirect == false)
+            #expect(stage.broken == nil)
+        }
+    }
+
     @Test("a path that is too narrow for a full probe carries nothing for long: the relay does", arguments: 0..<4)
     func tooNarrow(seed: Int) throws {
         try withSimStage(seed: UInt64(seed), plan(seed)) { stage in
@@ -65,4 +99,8 @@ struct SizeLawTests {
             #expect(stage.conversation.paths.filter { $0.time > event }.count == 1)
         }
     }
+}
+
+extension LinkPath {
+    fileprivate var isDirect: Bool { if case .direct = self { true } else { false } }
 }

@@ -192,6 +192,8 @@ actor NodeRelays {
         for joined in choice.relays.compactMap({ homes[$0]?.joined }) + visited { await joined.leg.ask() }
     }
 
+    var visitCount: Int { visits.count }
+
     /// Where TCP reaches relays that answer STUN.
     var stunAddresses: Set<SocketAddress> {
         let legs = homes.values.compactMap { $0.joined?.leg } + visits.values.map(\.joined.leg)
