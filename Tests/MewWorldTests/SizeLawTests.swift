@@ -51,7 +51,7 @@ struct SizeLawTests {
 
     @Test(
         "a path for small packets that is there for 30 s and gone for 30 s is used ever more seldom, and data always flows",
-        arguments: 0..<4)
+        arguments: 0..<2)
     func comesAndGoes(seed: Int) throws {
         var plan = plan(seed)
         // What the slowest of these relays carries twice over.
